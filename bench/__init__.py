@@ -1,1 +1,2 @@
-"""Benchmarks: Faradisc against its peers over sockets, on one machine, in one run. Start at README.md."""
+"""Benchmarks: Faradisc and other servers over sockets, on one machine, in one run. README.md explains
+them."""

@@ -132,7 +132,7 @@ def _sizes(text: str) -> tuple[int, int]:
 def _run(options: argparse.Namespace) -> int:
     name = _name_of(options)
     if options.publish:
-        report.split_at_marks(options.publish, name)  # a missing mark should not be found out after the run
+        report.split_at_marks(options.publish, name)  # finds a missing mark before the run
     options.directory.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(suffix=".tmp", dir=options.directory))
     plan = rounds.Plan(
@@ -232,7 +232,7 @@ _RUNS = {"comparison": _compare, "scale": _scale, "expiring": _expiring}
 
 
 def _name_of(options: argparse.Namespace) -> str:
-    """The kind of run, which is also the name of its marks in the docs."""
+    """The kind of run, and the name of its marks in the documentation."""
     if options.scale:
         return "scale"
     return "expiring" if options.expiring else options.feature or "comparison"
@@ -265,7 +265,7 @@ def _alone(
     notes: list[str],
     measure: Callable[[Path], tuple[Sequence[report.Table], bool]],
 ) -> int:
-    """A run with tables of its own; `measure` also says whether all went well."""
+    """Runs a measurement with its own tables; `measure` also returns whether it succeeded."""
     if options.publish:
         report.split_at_marks(options.publish, name)
     options.directory.mkdir(parents=True, exist_ok=True)
@@ -295,7 +295,7 @@ def _measure(
 
 
 def _available(names: list[str] | None) -> tuple[list[Program], list[str]]:
-    """The programs that are installed; one that was asked for by name must be. Raises: Unavailable."""
+    """Returns the installed programs. Raises Unavailable if one that was named is missing."""
     programs, notes = [], []
     for program in PROGRAMS.values():
         if names and program.name not in names:
@@ -326,7 +326,7 @@ def _conditions(plan: rounds.Plan, *, in_turns: bool) -> list[str]:
 
 
 def _core(number: int) -> int | None:
-    """A core that exists here, or None: with fewer than two nothing can be kept apart."""
+    """Returns a core that exists, or None on a machine with one core."""
     allowed = os.sched_getaffinity(0)
     return number if number in allowed and len(allowed) > 1 else None
 

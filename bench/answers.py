@@ -1,7 +1,7 @@
-"""The check before the timing: do the answers mean what the workload thinks they mean?
+"""Checks before the timing that the answers mean what the workload expects.
 
-A server that answers every request with an error, or with an empty page, is very fast. Before its rounds,
-every server is sent the first requests of each file, every answer is read, and every write is read back.
+A server that answers every request with an error or an empty page is very fast. Before the rounds, the first
+requests of each file are sent to every server, every answer is read, and every write is read back.
 """
 
 import socket
@@ -21,7 +21,7 @@ SCAN_PAGE_ITEMS_MIN = 1_500
 
 
 class Asker:
-    """A blocking connection that signs, asks and insists on 200."""
+    """A blocking connection that signs requests and accepts only status 200."""
 
     def __init__(self, port: int) -> None:
         self._connection = socket.create_connection(("127.0.0.1", port), timeout=client.ANSWER_S_MAX)
@@ -33,7 +33,7 @@ class Asker:
         self._connection.close()
 
     def __call__(self, operation: str, body: Body) -> Body:
-        """Raises: BadAnswer."""
+        """Raises BadAnswer."""
         status, answer = client.ask(self._connection, sign(operation, body))
         if status != 200:
             raise BadAnswer(f"{operation}: {status} {answer[:300].decode(errors='replace')}")
@@ -47,9 +47,9 @@ class Asker:
 
 
 def verify(workload: Workload, operations: list[Operation], population: Population, port: int) -> float:
-    """Send the first requests of a workload and check each answer; returns the mean number of items in one.
+    """Sends the first requests of a workload and checks each answer. Returns the mean number of items in one.
 
-    Raises: BadAnswer.
+    Raises BadAnswer.
     """
     probes = operations[: workload.probes]
     with Asker(port) as ask:
@@ -57,9 +57,9 @@ def verify(workload: Workload, operations: list[Operation], population: Populati
 
 
 def walk(table: str, population: Population, ask: Asker) -> None:
-    """Scan the whole table and see that it holds the population, each item once.
+    """Scans the whole table and checks that it has each item of the population once.
 
-    Raises: BadAnswer.
+    Raises BadAnswer.
     """
     seen = bytearray(population.count)
     items = 0
@@ -69,7 +69,7 @@ def walk(table: str, population: Population, ask: Asker) -> None:
         for item in page.get("Items", []):
             items += 1
             number = population.number(item)
-            _expect(0 <= number < population.count, "an item nobody wrote", item)
+            _expect(0 <= number < population.count, "an item that was not written", item)
             seen[number] = 1
         if "LastEvaluatedKey" not in page:
             break
@@ -117,13 +117,13 @@ def _check_update(body: Body, _: Population, ask: Asker) -> int:
     views = {"N": str(int(before["views"]["N"]) + 1)}
     wanted = {**before, "views": views, "note": body["ExpressionAttributeValues"][":note"]}
     _expect(stored == wanted, "UpdateItem did not update", stored)
-    refused = {**body["ExpressionAttributeValues"], ":active": {"S": "never"}}
-    _expect_condition_holds({**body, "ExpressionAttributeValues": refused}, ask)
+    rejected = {**body["ExpressionAttributeValues"], ":active": {"S": "never"}}
+    _expect_condition_holds({**body, "ExpressionAttributeValues": rejected}, ask)
     return 1
 
 
 def _expect_condition_holds(body: Body, ask: Asker) -> None:
-    """The same update with a false condition must be refused, or the condition was never looked at."""
+    """Checks that the same update with a false condition is rejected, so that conditions are evaluated."""
     try:
         answer = ask("UpdateItem", body)
     except BadAnswer as error:

@@ -1,9 +1,9 @@
-"""What backups cost those who are being served: `python -m bench.backups`.
+"""The cost of backups for other requests: `python -m bench.backups`.
 
-Two questions, each asked in turns of the same run, so that the machine's drift cancels out:
+Two measurements, each in turns of one run, so that the drift of the machine cancels out:
 
     recovery   PutItem with point-in-time recovery off, then on: the ratio of the two rates
-    backup     the mix of reads and writes alone, then while one backup after another is made: p99 of both
+    backup     the mix of reads and writes alone, then while backups are made: p99 of both
 
 Faradisc alone, on the data of bench/workloads.py. Targets: recovery costs less than 15 % of PutItem's
 throughput, a backup at most doubles p99.
@@ -44,7 +44,7 @@ class Scene:
             requests.write_file(self.files[name], (requests.sign(*each) for each in operations))
 
     def replay(self, name: str) -> Timing:
-        """Replay a workload; `cpu_us` is then the server's processor time per request, in microseconds."""
+        """Replays a workload; `cpu_us` is the server's processor time per request, in microseconds."""
         cpu_s = self.server.cpu_seconds()
         timing = client.replay(
             self.files[name],
@@ -67,7 +67,8 @@ class Scene:
         )
 
     def back_up(self) -> tuple[float, int]:
-        """Make one backup and delete it: seconds from the request to AVAILABLE, and bytes of items."""
+        """Makes a backup and deletes it. Returns the seconds from the request to AVAILABLE, and the bytes
+        of items."""
         began = time.perf_counter()
         request = {"TableName": PLAIN_TABLE, "BackupName": "bench"}
         arn = self.ask("CreateBackup", request)["BackupDetails"]["BackupArn"]

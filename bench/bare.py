@@ -1,15 +1,16 @@
-"""Faradisc without metering, or without enforcement: what they are measured against.
+"""Faradisc without counting or without enforcement, as the baselines of their measurement.
 
-The product has no such switch. So a process changes the functions that a GetItem and a PutItem pass through:
-each gets the code of its own source without the statements that count, charge, ask or read the clock for it.
-The function object stays: whoever imported it by name runs the other code too, and it can be changed back.
+The product has no such switch. So a process replaces the code of the functions that GetItem and PutItem
+call: each gets its own source without the statements that count, charge, admit or read the clock for that.
+The function objects stay, so modules that imported them by name run the other code too, and it can be
+restored.
 
     bare       counts nothing and enforces nothing
-    counting   counts, and has no code that asks whether anything is enforced
+    counting   counts, and has no code that tests whether anything is enforced
 
-For GetItem and PutItem of tables without Contributor Insights, and the background work of metering. Other
-operations, refusals and PartiQL's consumed capacity are not looked after; the fields of a Call stay.
-Change over only when no request is on its way.
+This covers GetItem and PutItem of tables without Contributor Insights, and the background work of
+throughput. Other operations, rejections and PartiQL's consumed capacity are not covered; the fields of a
+Call stay. Change the state only while no request runs.
 """
 
 import ast
@@ -33,11 +34,11 @@ _BLOCKS = ("body", "handlers", "orelse", "finalbody")
 
 
 class Moved(Exception):
-    """A function is no longer as it is described here."""
+    """A function no longer has the names that this module removes."""
 
 
 class _Instead(ast.NodeTransformer):
-    """Puts expressions where names or attributes are read."""
+    """Replaces names or attributes that are read by expressions."""
 
     def __init__(self, instead: Mapping[str, str]) -> None:
         self._instead = instead
@@ -61,10 +62,10 @@ class _Instead(ast.NodeTransformer):
 def edited(
     function: Callable[..., Any], without: Collection[str] = (), instead: Mapping[str, str] | None = None
 ) -> CodeType:
-    """The code of a function whose source has an expression wherever one of the names or attributes in
-    `instead` is read, and then lacks all statements that mention a name or an attribute of `without`.
+    """Returns the code of a function with expressions in place of the names or attributes in `instead`, and
+    without the statements that mention a name or attribute of `without`.
 
-    Raises: Moved when a name is not there.
+    Raises Moved if a name is missing.
     """
     own = cast(FunctionType, function).__code__
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
@@ -81,9 +82,9 @@ def edited(
 
 
 def _kept(statements: list[Any], without: Collection[str]) -> list[Any]:
-    """The statements that mention none of the names, inside of others too; an `if` or a loop with nothing
-    left inside goes with it."""
-    kept = []
+    """Returns the statements that mention none of the names, nested ones too; an `if` or loop without a
+    body is removed."""
+    remaining = []
     for statement in statements:
         blocks = {name: getattr(statement, name) for name in _BLOCKS if getattr(statement, name, None)}
         head = [value for name, value in ast.iter_fields(statement) if name not in blocks]
@@ -95,8 +96,8 @@ def _kept(statements: list[Any], without: Collection[str]) -> list[Any]:
             continue
         if "body" in blocks and not statement.body:
             statement.body = [ast.Pass()]
-        kept.append(statement)
-    return kept
+        remaining.append(statement)
+    return remaining
 
 
 def _mentioned(node: object) -> set[str]:
@@ -109,14 +110,14 @@ def _mentioned(node: object) -> set[str]:
 
 
 async def _rest(self: Meter) -> bool:
-    """Meter.step with nothing to do."""
+    """Meter.step without work."""
     return False
 
 
 _UNITS = (
     "units.read_half_units(item_record.size_of(found) if found is not None else 0, consistent=consistent)"
 )
-"""What a read costs, worked out where an answer tells it and not before."""
+"""The cost of a read, computed only where an answer reports it."""
 
 
 def _count_read(self: EnforcingUsage, row_key: bytes, half_units: int, eventual: bool) -> None:
@@ -157,7 +158,7 @@ _OWN = {function: cast(FunctionType, function).__code__ for codes in _CODES.valu
 
 
 def become(state: str) -> None:
-    """`bare`, `counting`, or `whole` again."""
+    """Sets the state: `bare`, `counting` or `whole`."""
     for function, code in (_OWN | _CODES[state]).items():
         function.__code__ = code
 

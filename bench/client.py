@@ -1,11 +1,11 @@
-"""The clients: wrk for the timing, a plain asyncio one to load the data and where wrk is missing.
+"""The clients: wrk for the timing, and one in asyncio that loads the data and replaces a missing wrk.
 
-Both are closed loops: every connection sends its next request when the last answer is complete, nothing is
-pipelined. wrk corrects its percentiles for co-ordinated omission, the asyncio client does not, and it takes
-several times more CPU per request: compare its numbers only among themselves.
+Both are closed loops: each connection sends a request when the last answer is complete, without pipelining.
+wrk corrects its percentiles for co-ordinated omission, the asyncio client does not, and it takes several
+times more CPU per request: compare its numbers only among themselves.
 
-Run as a program (`python -m bench.client FILE PORT CONNECTIONS SECONDS`) it is the fallback's process, so
-that its work is measured and pinned as wrk's is.
+As a program (`python -m bench.client FILE PORT CONNECTIONS SECONDS`) it is the process of the second client,
+so that its CPU is measured and pinned as wrk's is.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ from bench.requests import read_file
 
 REPLAY_SCRIPT = Path(__file__).resolve().parent / "replay.lua"
 ANSWER_S_MAX = 30
-"""Patience for one answer; wrk counts a slower one as an error."""
+"""The longest wait for an answer; wrk counts a slower one as an error."""
 
 LOAD_CONNECTIONS = 8
 
 
 class BadAnswer(Exception):
-    """An answer that is not HTTP, not 200, or not what was asked for."""
+    """An answer that is not HTTP, not 200, or not the expected one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """One round as the client saw it. Latencies are of answered requests, failed ones included."""
+    """One round as the client measured it. Latencies include failed requests that were answered."""
 
     operations: int
     seconds: float
@@ -57,9 +57,9 @@ def has_wrk() -> bool:
 
 
 def replay(path: Path, port: int, *, connections: int, seconds: int, with_wrk: bool) -> Timing:
-    """Replay a request file against a server for some seconds, from a process of its own.
+    """Replays a request file against a server for some seconds, in another process.
 
-    Raises: RuntimeError when the client itself fails.
+    Raises RuntimeError if the client fails.
     """
     if with_wrk:
         command = ["wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s"]
@@ -76,9 +76,9 @@ def replay(path: Path, port: int, *, connections: int, seconds: int, with_wrk: b
 
 
 def ask(connection: socket.socket, request: bytes) -> tuple[int, bytes]:
-    """Send one request on a blocking socket and read its whole answer.
+    """Sends one request on a blocking socket and returns its answer.
 
-    Raises: OSError, BadAnswer.
+    Raises OSError, BadAnswer.
     """
     connection.sendall(request)
     response = http.client.HTTPResponse(connection, method="POST")
@@ -92,9 +92,9 @@ def ask(connection: socket.socket, request: bytes) -> tuple[int, bytes]:
 
 
 def load(requests: Iterable[bytes], port: int) -> float:
-    """Send BatchWriteItem requests over a few connections, each once; returns the seconds it took.
+    """Sends BatchWriteItem requests over a few connections, each once. Returns the seconds it took.
 
-    Raises: BadAnswer when one fails or leaves items unprocessed.
+    Raises BadAnswer if one fails or leaves items unprocessed.
     """
 
     def check(status: int, body: bytes, _: float) -> None:
@@ -107,11 +107,11 @@ def load(requests: Iterable[bytes], port: int) -> float:
 
 
 Observer = Callable[[int, bytes, float], None]
-"""Called with status, body and latency in seconds; what it raises ends the drive."""
+"""Called with status, body and latency in seconds; an exception ends the run."""
 
 
 class _Connection(asyncio.Protocol):
-    """One keep-alive connection that takes its requests from a shared source until that ends."""
+    """A keep-alive connection that takes requests from a shared source until it ends."""
 
     def __init__(self, source: Iterator[bytes], observe: Observer) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -185,7 +185,7 @@ def _until(deadline: float, requests: list[bytes]) -> Iterator[bytes]:
 
 
 def main(path: str, port: str, connections: str, seconds: str) -> None:
-    """Replay as replay.lua does, and print the same line."""
+    """Replays as replay.lua does, and prints the same line."""
     requests = list(read_file(Path(path)))
     latencies: list[float] = []
     failed = 0
@@ -201,7 +201,7 @@ def main(path: str, port: str, connections: str, seconds: str) -> None:
         asyncio.run(_drive(source, int(port), int(connections), observe))
     except (OSError, BadAnswer):
         failed += (
-            1  # a lost connection is one error, and makes the row invalid; the rest is of no interest then
+            1  # a lost connection is one error, and makes the row invalid; the rest does not matter then
         )
     took = time.perf_counter() - began
     cuts = statistics.quantiles(latencies, n=100) if len(latencies) > 1 else [0.0] * 99

@@ -1,10 +1,10 @@
 """Exports and imports, alone on one core: `python -m bench.exchange [--items N]`.
 
-What is measured: CPU time of the process that does the work, and megabytes of item data as DynamoDB counts
-them. Wall clock says little here: each step ends with a sync of the log. Memory is the largest resident set.
+Measures the CPU time of the working process, and megabytes of item data as DynamoDB counts them. Wall clock
+says little, because steps wait for the disk. Memory is the largest resident set.
 
 Three shapes of items: 12 attributes in 400 bytes; 5 attributes in 953 bytes, most of it one text; and the
-first again with four attributes that are there or not and a list of 0 to 3 members: lines of 64 forms.
+first again with four optional attributes and a list of 0 to 3 members: lines of 64 forms.
 """
 
 import argparse
@@ -34,7 +34,7 @@ OPTIONAL = ("status", "score", "verified", "address")
 LONG_BYTES = 900
 Item = dict[str, Any]
 Shape = Callable[[Population, int], Item]
-"""Makes the item of a number."""
+"""Returns the item with a number."""
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--zlib", action="store_true", help="as if ISA-L were not installed")
     options = parser.parse_args()
     if options.zlib:
-        sys.modules["isal"] = None  # type: ignore[assignment] - from now on its import fails
+        sys.modules["isal"] = None  # type: ignore[assignment] - makes its import fail
     print("| What | items | MB | MB/s of CPU | peak memory, MB | longest step, ms |")
     print("|---|---|---:|---:|---:|---:|")
     for shape in (_many, _long, _varied):
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def _many(population: Population, number: int) -> Item:
-    """The bench's own item: 400 bytes, 12 attributes."""
+    """Returns the benchmark's item: 400 bytes, 12 attributes."""
     return population.item(number)
 
 
@@ -107,8 +107,8 @@ def _measure(items: int, table: str, shape: Shape) -> None:
             request = {"TableArn": table_arn, "S3Bucket": BUCKET, "ExportFormat": format_}
             arn = database.call("ExportTableToPointInTime", request)["ExportDescription"]["ExportArn"]
             _timed(database, f"export, {format_}", what, size)
-            told = database.call("DescribeExport", {"ExportArn": arn})["ExportDescription"]
-            assert told["ItemCount"] == items, told
+            description = database.call("DescribeExport", {"ExportArn": arn})["ExportDescription"]
+            assert description["ItemCount"] == items, description
         database.close()
     finally:
         shutil.rmtree(root)

@@ -1,8 +1,8 @@
-"""What a great many items that expire at once do to the writes of others, and to memory.
+"""The effect of many items that expire at once on other writes and on memory.
 
 One server, one table with time to live on. It is loaded with items that all expire in the same second;
-until then writes of other items are timed (`idle`), and from then on until the last expired item is gone
-(`sweep`). Every round replays the same requests, so the two differ by the background work alone.
+before that, writes of other items are timed (`idle`), and after it until the last expired item is deleted
+(`sweep`). All rounds replay the same requests, so the phases differ only by the background work.
 """
 
 import statistics
@@ -17,24 +17,24 @@ from bench.servers import FARADISC, Server
 from bench.workloads import BATCH_ITEMS, PLAIN_TABLE, WORKLOADS, Population, table_definition
 
 ATTRIBUTE = "until"
-KEPT_ITEMS = 20_000
-"""What the timed requests write; none of these expires."""
+LASTING_ITEMS = 20_000
+"""The items that the timed requests write; they do not expire."""
 P99_TIMES_MAX = 2.0
 MEMORY_TIMES_MAX = 1.1
-"""Highest memory of the second half of the sweep over that of the first: flat."""
+"""Largest ratio of the highest memory in the second half of the sweep to that in the first."""
 MARGIN_S = 2.0
 
 
-class _Kept(Population):
-    """Items apart from those that expire."""
+class _Lasting(Population):
+    """Items that do not expire."""
 
     def partition(self, number: int) -> dict[str, str]:
-        return {"S": f"kept#{number:08d}"}
+        return {"S": f"last#{number:08d}"}
 
 
 @dataclass(slots=True)
 class Phase:
-    """The rounds of one phase, and what was seen at the end of each."""
+    """The rounds of one phase, and what was measured at the end of each."""
 
     name: str
     timings: list[client.Timing] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Phase:
     def p99_ms(self) -> float:
         return statistics.median(timing.p99_ms for timing in self.timings)
 
-    def cells(self) -> tuple[str, ...]:
+    def row(self) -> tuple[str, ...]:
         rate = statistics.median(timing.operations / timing.seconds for timing in self.timings)
         p50 = statistics.median(timing.p50_ms for timing in self.timings)
         return (
@@ -61,21 +61,21 @@ class Phase:
 
 
 def run(count: int, expire_in_s: int, plan: rounds.Plan, say: Callable[[str], None]) -> list[report.Table]:
-    """Load `count` items that expire so many seconds from now, and time writes before and after.
+    """Loads `count` items that expire some seconds from now, and times writes before and after.
 
-    Raises: BadAnswer, also when loading took so long that no round fits before the items expire.
+    Raises BadAnswer, also if no round fits between loading and expiry.
     """
     due_s = int(time.time()) + expire_in_s
     path = plan.directory / "expiring.requests"
-    kept = WORKLOADS["putitem"].operations(_Kept(KEPT_ITEMS))
+    lasting = WORKLOADS["putitem"].operations(_Lasting(LASTING_ITEMS))
     with Server(FARADISC, plan.directory / "expiring", core=plan.server_core) as server:
         with answers.Asker(server.port) as ask:
             ask("CreateTable", table_definition(PLAIN_TABLE))
             rounds.wait_active(PLAIN_TABLE, ask)
             specification = {"Enabled": True, "AttributeName": ATTRIBUTE}
             ask("UpdateTimeToLive", {"TableName": PLAIN_TABLE, "TimeToLiveSpecification": specification})
-        requests.write_file(path, (requests.sign(*operation) for operation in kept))
-        others = _Kept(KEPT_ITEMS).load(PLAIN_TABLE)
+        requests.write_file(path, (requests.sign(*operation) for operation in lasting))
+        others = _Lasting(LASTING_ITEMS).load(PLAIN_TABLE)
         client.load((requests.sign(*operation) for operation in others), server.port)
         say(f"{count:,} items loaded in {client.load(_loading(count, due_s), server.port):.0f} s")
         _round(Phase("warm-up"), path, server, plan)
@@ -86,7 +86,7 @@ def run(count: int, expire_in_s: int, plan: rounds.Plan, say: Callable[[str], No
             raise client.BadAnswer("the items expire before they are loaded: give --expire-in more seconds")
         time.sleep(max(0.0, due_s - time.time()))
         began = time.perf_counter()
-        while left := _items(server) - KEPT_ITEMS:
+        while left := _items(server) - LASTING_ITEMS:
             _round(sweep, path, server, plan)
             sweep.seconds = time.perf_counter() - began
             say(f"sweep: {left:,} items left, p99 {sweep.timings[-1].p99_ms:.2f} ms")
@@ -124,7 +124,7 @@ def _items(server: Server) -> int:
 def _tables(count: int, idle: Phase, sweep: Phase) -> list[report.Table]:
     head = ("phase", "rounds", "PutItem/s", "p50 ms", "p99 ms", "memory, least", "memory, most", "errors")
     title = f"{count:,} items expire at once: writes of others before and meanwhile"
-    figures = report.Table(title, [head, idle.cells(), sweep.cells()])
+    figures = report.Table(title, [head, idle.row(), sweep.row()])
     times = sweep.p99_ms / idle.p99_ms
     half = (len(sweep.memory_bytes) + 1) // 2
     first, second = sweep.memory_bytes[:half], sweep.memory_bytes[half:] or sweep.memory_bytes[-1:]

@@ -1,15 +1,16 @@
-"""What counting and enforcing throughput cost in instructions, whatever else the machine does meanwhile.
+"""The cost of counting and enforcing throughput in instructions, which does not depend on the load of the
+machine.
 
-A process of its own for each state of bench/throttling.py, so that the interpreter has specialised its code
-for that state and no other: requests are given to a connection of a server in memory, without a socket, and
-callgrind (valgrind) counts between two marks. The kernel's instructions are not among them; it takes a fifth
-to a third of a request's CPU time, in every state.
+Each state of bench/throttling.py has its own process, so that the interpreter specialises its code for that
+state: requests go to a connection of a server in memory, without a socket, and callgrind (valgrind) counts
+between two marks. Instructions of the kernel are not counted; it takes a fifth to a third of a request's CPU
+time.
 
-Callgrind also simulates caches and the prediction of branches. What metering adds is used once in a request
-and is seldom in the nearest cache, so it takes more time than its instructions tell.
+Callgrind also simulates caches and branch prediction. Data of throughput is used once in a request and is
+rarely in the nearest cache, so it takes more time than its instructions suggest.
 
-Requests run some fifty times slower there. So the clock is made up: it advances by what requests take without
-callgrind, at every look at it.
+Requests run some fifty times slower there. So the clock is simulated: each reading advances it by what
+requests take without callgrind.
 """
 
 import asyncio
@@ -41,12 +42,12 @@ from faradisc.server.site import Site
 ITEMS = 200
 WARM_UP, COUNTED = 1_536, 512
 STEP_NS_MIN, DOUBLINGS = 10_000, 2.5
-"""What passes between two looks at the clock, of which each request has two."""
+"""Time between two readings of the clock; each request has two."""
 LOOKS_MAX = 50_000
 
 
 def run(directory: Path, say: Callable[[str], None]) -> list[Table]:
-    """A table, or none where valgrind is not installed. `directory` is for callgrind's files."""
+    """Returns a table, or None without valgrind. `directory` is for callgrind's files."""
     if shutil.which("valgrind") is None:
         say("instructions are not counted: valgrind is not installed")
         return []
@@ -74,11 +75,11 @@ _EVENTS = {
     "misses of the first cache": ("I1mr", "D1mr", "D1mw"),
     "branches not foreseen": ("Bcm", "Bim"),
 }
-"""What callgrind counts, by its own names."""
+"""The events that callgrind counts, by their names."""
 
 
 def _counted(state: str, directory: Path) -> list[dict[str, float]]:
-    """Events per GetItem and per PutItem. Raises subprocess.CalledProcessError."""
+    """Returns events per GetItem and per PutItem. Raises subprocess.CalledProcessError."""
     output = directory / f"callgrind-{state}"
     command = ("valgrind", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", "--instr-atstart=no")
     files = ("--dump-before=os_getloadavg", f"--callgrind-out-file={output}")
@@ -89,7 +90,7 @@ def _counted(state: str, directory: Path) -> list[dict[str, float]]:
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONHASHSEED": "0"},
     )
-    # Every mark ends a part: the first, third, ... end what is not counted.
+    # Every mark ends a part; the first, third, ... end parts that are not counted.
     return [_events(Path(f"{output}.{part}")) for part in (2, 4)]
 
 
@@ -102,7 +103,7 @@ def _events(part: Path) -> dict[str, float]:
 
 
 def _mark() -> None:
-    """Callgrind is told to end a part here; nothing else asks for this."""
+    """Callgrind ends a part when this function is called."""
     os.getloadavg()
 
 
@@ -112,7 +113,7 @@ def _callgrind(switch: str) -> None:
 
 
 class _Answers(asyncio.Transport):
-    """Where answers go to: only whether they are good is looked at."""
+    """Receives answers and checks only their status."""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         assert bytes(data[:15]) == b"HTTP/1.1 200 OK", bytes(data)
@@ -125,11 +126,11 @@ class _Answers(asyncio.Transport):
 
 
 async def _requests(state: str) -> None:
-    """What callgrind watches."""
+    """Runs the measured requests."""
     chance = random.Random(1)
     steps = (int(STEP_NS_MIN * 2 ** chance.uniform(0, DOUBLINGS)) for _ in range(LOOKS_MAX))
     times = list(itertools.accumulate(steps, initial=time.time_ns()))[::-1]
-    setattr(clocks, "time", SimpleNamespace(time_ns=times.pop))  # noqa: B010 - it is no name of this module
+    setattr(clocks, "time", SimpleNamespace(time_ns=times.pop))  # noqa: B010 - not a name of this module
     code, throughput = STATES[state]
     settings = ServerSettings(memory=True, throughput=throughput)
     database = await lifecycle.open_database(settings, SystemClock())
@@ -142,7 +143,7 @@ async def _requests(state: str) -> None:
     async def ask(requests: list[bytes]) -> None:
         for request in requests:
             connection.data_received(request)
-            while shared.waiting:  # noqa: ASYNC110 - a loop of its own, that has nothing else to do
+            while shared.waiting:  # noqa: ASYNC110 - the loop has no other work
                 await asyncio.sleep(0)
 
     population = Population(ITEMS)

@@ -1,4 +1,4 @@
-"""The machine under the numbers: cores, processes, the disk's sync, and one line that says what they were.
+"""Facts about the machine: cores, processes, the disk's sync, and a line that states them.
 
 Linux only: process figures come from /proc. CPU time is read in clock ticks (usually 10 ms), which over a
 round of some seconds is an error below one percent.
@@ -22,7 +22,7 @@ SYNC_PROBES = 200
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What a reader needs to know before comparing these numbers with any others."""
+    """The facts that a comparison with other numbers needs."""
 
     processor: str
     cores: int
@@ -32,7 +32,7 @@ class Machine:
     sync_us: float
     """Median time of a 4 KiB write with fdatasync in the data directory: the floor of a durable write."""
     load: float
-    """Load average of the last minute before the run: above about 0.2 somebody else was working too."""
+    """Load average of the last minute before the run; above about 0.2 other programs were running."""
     python: str
     node: str
     commit: str
@@ -48,7 +48,7 @@ class Machine:
 
 
 def describe(data_directory: Path) -> Machine:
-    """Measure and look up everything `Machine` says; takes well under a second."""
+    """Returns the facts about this machine. Takes less than a second."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Machine(
         processor=_processor(),
@@ -67,7 +67,7 @@ def describe(data_directory: Path) -> Machine:
 
 @contextmanager
 def on_core(core: int | None) -> Iterator[None]:
-    """Processes started inside inherit this core; None leaves the scheduler free."""
+    """Pins processes started inside to a core; None pins nothing."""
     if core is None:
         yield
         return
@@ -80,26 +80,26 @@ def on_core(core: int | None) -> Iterator[None]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process, all its threads, ended ones included."""
+    """Returns user and system time of a process with all its threads, ended ones included."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_SECOND
 
 
 def system_seconds(pid: int) -> float:
-    """The part of it that was spent in the kernel, in steps of a clock tick."""
+    """Returns the part of it that was spent in the kernel, in clock ticks."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[12]) / TICKS_PER_SECOND
 
 
 def busy_seconds() -> float:
-    """CPU time that all processes together have used since the machine was started."""
+    """Returns the CPU time of all processes since the start of the machine."""
     fields = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
     user, nice, system, _idle, _waiting, *interrupts = fields
     return (user + nice + system + sum(interrupts)) / TICKS_PER_SECOND
 
 
 def memory_bytes(pid: int, field: str = "VmRSS") -> int:
-    """Resident memory now, or its highest with field "VmHWM"."""
+    """Returns the resident memory, or its highest value with the field "VmHWM"."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(field + ":"):
             return int(line.split()[1]) * 1024

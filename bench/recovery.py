@@ -1,10 +1,10 @@
-"""How long after kill -9 a server with much data answers again, and how fast `faradisc check` reads it.
+"""The time from kill -9 until a server with much data answers again, and the speed of `faradisc check`.
 
     python -m bench.recovery --gb 5
 
-A server takes batches until its directory holds that much, and is killed in the middle of them. What is
-timed: from the start of the next server to its first `ready`; then a check of the whole directory. The
-items are made of noise, so that they take as much disk as they have bytes.
+A server takes batches until its directory has that size, and is killed during one. Measured are the time
+from the start of the next server to its first `ready`, and a check of the whole directory. Items are random
+bytes, so that compression does not shrink them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TABLE = {
 
 
 def start(data: Path, port_file: Path) -> tuple[subprocess.Popen[bytes], float]:
-    """A server that is ready, and the seconds it took."""
+    """Yields a server that is ready, and the seconds it took."""
     began = time.perf_counter()
     arguments = ["serve", "--port", "0", "--port-file", str(port_file), "--data-dir", str(data)]
     process = subprocess.Popen([*FARADISC, *arguments], stdout=subprocess.DEVNULL)
@@ -72,7 +72,7 @@ def call(connection: http.client.HTTPConnection, operation: str, request: object
 
 
 class Writers:
-    """Connections that write batches until they are stopped or cut off."""
+    """Writes batches over connections until they are stopped or lost."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -119,7 +119,7 @@ def size_of(directory: Path) -> int:
         try:
             total += each.stat().st_size
         except FileNotFoundError:
-            continue  # compacted away meanwhile
+            continue  # compacted meanwhile
     return total
 
 

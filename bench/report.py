@@ -14,7 +14,7 @@ SCALE_RATIO_MAX = 1.5
 BEGIN = "<!-- bench:{name} -->"
 END = "<!-- /bench:{name} -->"
 REFERENCE = "dynoxide"
-"""The server that targets are ratios to."""
+"""The server that targets are compared with."""
 
 OURS = "faradisc"
 ABSENT = "-"
@@ -22,12 +22,12 @@ FIGURES = ("ops/s", "items/s", "p50 ms", "p99 ms", "CPU us/op", "spread", "clien
 
 
 class MissingMarks(Exception):
-    """A Markdown file without the pair of marks that a table is to be put between."""
+    """A Markdown file has no marks for a table."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Table:
-    """A title and rows of ready text; the first row is the head, and the first two columns are words."""
+    """A title and rows of text; the first row is the head, and the first two columns are words."""
 
     title: str
     rows: Sequence[Sequence[str]]
@@ -51,7 +51,7 @@ class Table:
 
 
 def comparison(rows: Sequence[Row], conditions: str) -> list[Table]:
-    """One table of figures, and one of ratios when Faradisc and a peer took part."""
+    """Returns a table of figures, and one of ratios if Faradisc and another server took part."""
     tables = [Table(f"Operations per second, {conditions}", _figures(rows))]
     ratios = _ratios(rows)
     if len(ratios) > 1:
@@ -62,7 +62,7 @@ def comparison(rows: Sequence[Row], conditions: str) -> list[Table]:
 
 
 def startups(measured: Sequence[Startup], memory_after: dict[str, int]) -> Table:
-    """Start-up, idle memory, and the memory at the end of the run."""
+    """Returns the table of start time, idle memory and memory after the run."""
     head = (
         "server",
         "verdict",
@@ -89,7 +89,7 @@ def startups(measured: Sequence[Startup], memory_after: dict[str, int]) -> Table
 
 
 def scale(rows: Sequence[Row], conditions: str) -> list[Table]:
-    """Small table against large, workload by workload; rows come in pairs, the small one first."""
+    """Compares a small table with a large one; rows are pairs, the small one first."""
     small_label, large_label = rows[0].label, rows[1].label
     head = ("workload", "verdict", small_label, large_label, "times slower", "CPU times")
     body = []
@@ -113,7 +113,7 @@ def scale(rows: Sequence[Row], conditions: str) -> list[Table]:
 
 
 def feature(rows: Sequence[Row], title: str, cost_max: float) -> list[Table]:
-    """A table without a feature against one with it; rows come in pairs, the plain one first."""
+    """Compares a table without a feature with one that has it; rows are pairs, the plain one first."""
     head = ("workload", "verdict", "without", "with", "cost", "CPU cost", "p99 ms without", "p99 ms with")
     body = []
     for plain, with_it in zip(rows[::2], rows[1::2], strict=True):
@@ -143,18 +143,18 @@ def markdown(tables: Sequence[Table], machine: Machine, notes: Sequence[str]) ->
 
 
 def publish(path: Path, name: str, content: str) -> None:
-    """Replace what stands between the two marks called `name` in a Markdown file.
+    """Replaces the text between the two marks `name` in a Markdown file.
 
-    Raises: MissingMarks.
+    Raises MissingMarks.
     """
     before, after = split_at_marks(path, name)
     path.write_text(f"{before}\n{content}\n{after}")
 
 
 def split_at_marks(path: Path, name: str) -> tuple[str, str]:
-    """The text up to and with the opening mark, and from the closing mark on.
+    """Returns the text up to the end of the opening mark, and from the closing mark on.
 
-    Raises: MissingMarks; OSError.
+    Raises MissingMarks and OSError.
     """
     begin, end = BEGIN.format(name=name), END.format(name=name)
     text = path.read_text()
@@ -167,7 +167,7 @@ def split_at_marks(path: Path, name: str) -> tuple[str, str]:
 def data(
     rows: Sequence[Row], measured: Sequence[Startup], machine: Machine, notes: Sequence[str]
 ) -> dict[str, Any]:
-    """Everything a later reader could want, round by round."""
+    """Returns all figures, round by round."""
     return {
         "machine": dataclasses.asdict(machine),
         "notes": list(notes),

@@ -1,9 +1,8 @@
-"""Requests ready for the socket: built from an operation and its body, signed once, kept in a file.
+"""Requests as bytes: built from an operation and its body, signed once, stored in a file.
 
-Signing is the client's work, not the server's, so it happens before the clock starts. All servers of a run
-get the same bytes, and so the same signed Host, whatever port they listen on; only a server that compares the
-Host header with its own address would notice. A strict server refuses a signature 15 minutes after its date:
-each workload's file is therefore signed right before that workload's rounds.
+Signing is work of the client, so it is done before the timing. All servers of a run get the same bytes, with
+the same signed Host; none of them compares it with its own port. A strict server rejects a signature 15
+minutes after its date, so each file is signed right before its rounds.
 """
 
 import json
@@ -26,7 +25,7 @@ _signer = SigV4Auth(Credentials("faradiscbench", "faradiscbench"), "dynamodb", R
 
 
 def sign(operation: str, body: dict[str, Any]) -> bytes:
-    """The whole HTTP/1.1 request, with the body encoded as boto3 does it. Costs about 0.1 ms."""
+    """Returns the whole HTTP/1.1 request, encoded as boto3 does it. Takes about 0.1 ms."""
     data = json.dumps(body).encode()
     request = AWSRequest(
         method="POST",
@@ -47,7 +46,7 @@ def sign(operation: str, body: dict[str, Any]) -> bytes:
 
 
 def write_file(path: Path, requests: Iterable[bytes]) -> None:
-    """Write requests as replay.lua and `read_file` read them: a line with the length, then the bytes."""
+    """Writes requests for replay.lua and `read_file`: a line with the length, then the bytes."""
     with path.open("wb") as file:
         for request in requests:
             file.write(b"%d\n" % len(request))

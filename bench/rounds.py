@@ -1,8 +1,8 @@
-"""The run itself: load, verify, then short rounds that alternate between the servers.
+"""A run: load, verify, then short rounds that alternate between the servers.
 
-Machines drift: a neighbour wakes up, a clock changes, a disk cache fills. Rounds of a few seconds in the
-order A B C, B C A, C A B put the same drift on everybody, and a ratio is taken between rounds of one turn
-before the median over the turns. (So a ratio may differ a little from the quotient of the two medians.)
+The speed of a machine drifts with other load, clock changes and caches. Rounds of a few seconds in the order
+A B C, B C A, C A B give all servers the same drift. A ratio is taken between rounds of one turn, then the
+median over the turns, so it may differ a little from the quotient of the two medians.
 """
 
 import shutil
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a run is made, apart from what is asked and of whom."""
+    """Settings of a run, without its workloads and servers."""
 
     directory: Path
     connections: int
@@ -42,18 +42,18 @@ class Plan:
 
 @dataclass(slots=True)
 class Subject:
-    """One server with one population, under the label it has in the report."""
+    """A server with a population, under its label in the report."""
 
     label: str
     server: Server
     population: Population
     prepare: Sequence[Operation] = ()
-    """Asked once the tables are ACTIVE, before they are loaded."""
+    """Sent once the tables are ACTIVE, before they are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """A fresh start on an empty directory, and the memory of the process one second later."""
+    """A start on an empty directory, and the memory of the process one second later."""
 
     label: str
     start_s: float
@@ -63,7 +63,7 @@ class Startup:
 
 @dataclass(slots=True)
 class Row:
-    """One workload on one server; `problem` says why the figures must not be used."""
+    """One workload on one server; `problem` is the reason why the figures are invalid."""
 
     workload: Workload
     label: str
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def rates(self) -> list[float]:
-        """Operations per second, round by round."""
+        """Returns operations per second, round by round."""
         return [timing.operations / timing.seconds for timing in self.timings]
 
     @property
@@ -87,7 +87,7 @@ class Row:
 
     @property
     def spread(self) -> float:
-        """Fastest less slowest round, over the median: the noise of this row."""
+        """Returns the difference of fastest and slowest round over the median: the noise of this row."""
         return (max(self.rates) - min(self.rates)) / self.rate
 
     @property
@@ -100,17 +100,18 @@ class Row:
 
     @property
     def cpu_us(self) -> float:
-        """Server CPU per operation."""
+        """Returns the server's CPU time per operation."""
         spent = zip(self.cpu_s, self.timings, strict=True)
         return statistics.median(cpu / timing.operations for cpu, timing in spent) * 1e6
 
     @property
     def client_share(self) -> float:
-        """The client's CPU over the time: near 1 the client was the limit and the server may be faster."""
+        """Returns the client's CPU over the time. Near 1 the client is the limit, and the server may be
+        faster."""
         return statistics.median(timing.client_cpu_s / timing.seconds for timing in self.timings)
 
     def ratio_to(self, other: "Row") -> float:
-        """How many times as many items per second this row handled, as the median over the turns."""
+        """Returns this row's items per second as a multiple of the other's, as the median over the turns."""
         scale = self.items_per_operation / other.items_per_operation
         return (
             statistics.median(mine / theirs for mine, theirs in zip(self.rates, other.rates, strict=True))
@@ -119,7 +120,7 @@ class Row:
 
 
 def start_and_idle(program: Program, plan: Plan) -> Startup:
-    """Start a program some times on an empty directory. Raises: Unavailable."""
+    """Starts a program several times on an empty directory. Raises Unavailable."""
     directory = plan.directory / "startup"
     starts = []
     for number in range(STARTS):
@@ -134,9 +135,9 @@ def start_and_idle(program: Program, plan: Plan) -> Startup:
 
 
 def load(subject: Subject, tables: Iterable[str], say: Say) -> None:
-    """Create the tables, write the population into each, and see that it is there.
+    """Creates the tables, writes the population into each, and checks it.
 
-    Raises: BadAnswer.
+    Raises BadAnswer.
     """
     for table in tables:
         with answers.Asker(subject.server.port) as ask:
@@ -157,7 +158,7 @@ def load(subject: Subject, tables: Iterable[str], say: Say) -> None:
 
 
 def measure(subjects: Sequence[Subject], workloads: Iterable[Workload], plan: Plan, say: Say) -> list[Row]:
-    """All rounds of all workloads. Every server must be loaded and paused, and is left paused."""
+    """Runs all rounds of all workloads. Every server is loaded and paused before, and paused after."""
     rows = []
     for workload in workloads:
         rows += _measure_workload(subjects, workload, plan)

@@ -1,7 +1,7 @@
-"""The three programs under test and the life of a server process: start, first answer, pause, figures, end.
+"""The three servers, and the life of a server process: start, first answer, pause, figures, end.
 
-While one server is measured the others are stopped with SIGSTOP, so what a server leaves for later
-(compaction, checkpoints, garbage collection) is paid in its own rounds and never in a neighbour's.
+While one server is measured the others are stopped with SIGSTOP, so that a server pays for its deferred work
+(compaction, checkpoints, garbage collection) in its own rounds.
 """
 
 import compileall
@@ -25,26 +25,26 @@ from bench.requests import sign
 PEERS_DIRECTORY = Path(__file__).resolve().parent / "peers"
 PACKAGES = ("@dynoxide/linux-x64@1.2.1", "dynalite@4.0.0")
 READY_S_MAX = 20.0
-SETTLE_S_MAX = 5.0
+IDLE_WAIT_S_MAX = 5.0
 
 
 class Unavailable(Exception):
-    """A server that is not installed, or that ended or kept silent instead of answering."""
+    """A server is not installed, has ended, or does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to start one of the servers. `command` takes a port and an empty or filled data directory."""
+    """How to start a server. `command` takes a port and a data directory."""
 
     name: str
     executable: Path
     command: Callable[[int, Path], list[str]]
     version: Callable[[], str]
     durability: str
-    """What has happened to a write when its answer comes; seen with strace for the peers."""
+    """The state of a write when its answer arrives; observed with strace for the other servers."""
 
     def check_installed(self) -> None:
-        """Raises: Unavailable."""
+        """Raises Unavailable."""
         if not self.executable.exists():
             hint = "pip install -e ." if self is FARADISC else "python -m bench setup"
             raise Unavailable(f"{self.name} is not installed ({hint})")
@@ -97,15 +97,15 @@ PROGRAMS = {program.name: program for program in (FARADISC, DYNOXIDE, DYNALITE)}
 
 
 def compile_modules() -> None:
-    """Compile Faradisc's modules, as an installer does; where PYTHONDONTWRITEBYTECODE is set, as in many
-    containers, each start of a fresh checkout would compile them all, and the start would be called slow."""
+    """Compiles Faradisc's modules, as an installer does. With PYTHONDONTWRITEBYTECODE, as in many
+    containers, each start of a fresh checkout would compile them all."""
     compileall.compile_dir(Path(faradisc.__file__).parent, quiet=1)
 
 
 def install_peers() -> None:
-    """Install the peers into bench/peers with the npm client, without their install scripts (none is needed).
+    """Installs the other servers into bench/peers with npm, without install scripts.
 
-    Raises: Unavailable without npm; subprocess.CalledProcessError.
+    Raises Unavailable without npm, and subprocess.CalledProcessError.
     """
     if shutil.which("npm") is None:
         raise Unavailable("the peers are npm packages, and there is no npm here")
@@ -115,7 +115,7 @@ def install_peers() -> None:
 
 
 class Server:
-    """One server process with its own data directory; a context manager that leaves nothing running."""
+    """A server process with its own data directory; a context manager that ends it."""
 
     def __init__(self, program: Program, directory: Path, *, core: int | None) -> None:
         program.check_installed()
@@ -147,9 +147,10 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start and wait for the first answer to ListTables; `start_s` is the time from one to the other.
+        """Starts the process and waits for the first answer to ListTables; `start_s` is the time between
+        them.
 
-        Raises: Unavailable.
+        Raises Unavailable.
         """
         self.directory.mkdir(parents=True, exist_ok=True)
         question = sign("ListTables", {})
@@ -166,7 +167,7 @@ class Server:
         self.start_s = time.perf_counter() - began
 
     def stop(self) -> None:
-        """End the process: asked first, killed after five seconds."""
+        """Ends the process with SIGTERM, and with SIGKILL after five seconds."""
         process = self._process
         if process is None or process.poll() is not None:
             return
@@ -179,10 +180,10 @@ class Server:
             process.wait()
 
     def pause(self) -> None:
-        """Let it finish what it is doing (at most SETTLE_S_MAX), then stop its clock; nothing if it ended."""
+        """Waits until the process is idle (at most IDLE_WAIT_S_MAX), then stops it with SIGSTOP."""
         if not self.running:
             return
-        deadline = time.perf_counter() + SETTLE_S_MAX
+        deadline = time.perf_counter() + IDLE_WAIT_S_MAX
         before = self.cpu_seconds()
         while time.perf_counter() < deadline:
             time.sleep(0.1)
@@ -213,7 +214,7 @@ class Server:
             return False
 
     def end(self) -> str:
-        """How it ended, as far as the exit status and the last line of its output tell."""
+        """Returns the exit status and the last line of the output."""
         status = self._process.poll() if self._process else None
         how = "still runs" if status is None else f"ended with status {status}"
         if status is not None and status < 0:

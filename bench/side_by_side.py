@@ -1,12 +1,12 @@
-"""`python -m bench.side_by_side DIRECTORY STATE ...`: one process serves a copy of Faradisc for each.
+"""`python -m bench.side_by_side DIRECTORY STATE ...`: one process serves a copy of Faradisc for each state.
 
-A process of its own for each state would differ by more than what is to be measured, and one at two moments
-of a busy machine does too. So the whole package is imported again for each state, its classes, functions and
-caches with it; only compiled libraries, the event loop and the interpreter are shared. No copy is changed
-while it runs: the interpreter specialises the code of each for what that copy does.
+Separate processes differ by more than the measured effect, and so does one process at two times. So the
+whole package is imported again for each state, with its classes, functions and caches; compiled libraries,
+the event loop and the interpreter are shared. No copy changes while it runs, and the interpreter specialises
+each for its state.
 
-States are those of bench/throttling.py; `-` as the directory keeps data in memory. When all copies serve, a
-line of JSON on stdout has their ports, in the order of the states. Ends with stdin.
+States are those of bench/throttling.py; the directory `-` means memory. When all copies serve, a line of
+JSON on stdout has their ports, in the order of the states. The process ends at the end of stdin.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ from typing import Any
 import uvloop
 
 ENFORCED = "aws:1000000/1000000"
-"""Partitions that are never exhausted: it is asking that is measured, not being refused."""
+"""Partitions that are never exhausted, because admission is measured and not rejection."""
 STATES = {
     "bare": ("bare", "off"),
     "counting": ("counting", "off"),
     "off": ("whole", "off"),
     "enforced": ("whole", ENFORCED),
 }
-"""For each its code (bench/bare.py) and its throughput profile."""
+"""For each state its code (bench/bare.py) and its throughput profile."""
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A database behind a port. Its parts have the types of their own copy, which have no name here."""
+    """A database behind a port. Its types are those of its copy."""
 
     port: int
     database: Any
@@ -50,7 +50,7 @@ def _forget_modules() -> None:
 
 
 async def _serve_copy(state: str, directory: Path | None, stop: asyncio.Event) -> Copy:
-    """Start a copy in a state; its modules are the ones that are imported until the next copy is made."""
+    """Starts a copy in a state. Its modules are imported until the next copy starts."""
     _forget_modules()
     bare: Any = importlib.import_module("bench.bare")
     lifecycle: Any = importlib.import_module("faradisc.server.lifecycle")

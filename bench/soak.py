@@ -1,11 +1,11 @@
-"""`python -m bench soak`: everything at once for as long as asked, and whether it leaves anything behind.
+"""`python -m bench soak`: everything at once for some time, and whether memory and files stay flat.
 
 One durable server and, at the same time: clients that put, update, delete, transact, batch, get, query and
-scan; items that expire; a stream of both images that is read to its end all the time; a global index that
-comes and goes; backups and restores; a table whose throughput is exceeded on purpose. Keys are drawn from a
-fixed set, so the data keep their size and what grows is a leak.
+scan; items that expire; a stream of both images that is always read to its end; a global index that is added
+and removed; backups and restores; a table whose throughput is exceeded on purpose. Keys are drawn from a
+fixed set, so the data keep their size, and growth is a leak.
 
-Clients pause between requests: the load is one that the server carries, so its latencies mean something.
+Clients pause between requests, so that the server is not saturated and latencies are meaningful.
 """
 
 import array
@@ -37,9 +37,9 @@ INDEX_EVERY_S = 20.0
 BACKUP_EVERY_S = 15.0
 EXPIRES_WITHIN_S = 60
 GROWTH_MAX = 1.1
-"""Most memory of the last third of the run over that of the third before: flat."""
+"""Largest ratio of the memory in the last third of the run to that in the third before."""
 FILES_SLACK = 64
-"""Files of the store come and go with its levels."""
+"""Largest growth in files; the number varies with the levels of the store."""
 EXPECTED = {
     "ProvisionedThroughputExceededException",
     "TransactionCanceledException",
@@ -48,22 +48,22 @@ EXPECTED = {
     "TrimmedDataAccessException",
     "ExpiredIteratorException",
 }
-"""Refusals that belong to the load."""
+"""Rejections that the load expects."""
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """An answer that is not 200; its first argument is the error's name."""
 
 
 class Peer:
-    """One keep-alive connection that signs and asks."""
+    """A keep-alive connection that signs its requests."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def ask(self, operation: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Raises: Refused; OSError and asyncio.IncompleteReadError when the connection is lost."""
+        """Raises Rejected; OSError and asyncio.IncompleteReadError when the connection is lost."""
         if self._streams is None:
             self._streams = await asyncio.open_connection("127.0.0.1", self._port)
         reader, writer = self._streams
@@ -74,7 +74,7 @@ class Peer:
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         answer = orjson.loads(await reader.readexactly(length) or b"{}")
         if head.split(b" ", 2)[1] != b"200":
-            raise Refused(str(answer.get("__type", head.split(b"\r\n")[0])).rpartition("#")[2], answer)
+            raise Rejected(str(answer.get("__type", head.split(b"\r\n")[0])).rpartition("#")[2], answer)
         return dict(answer)
 
     async def close(self) -> None:
@@ -87,10 +87,10 @@ _STREAM_OPERATIONS = frozenset({"DescribeStream", "GetShardIterator", "GetRecord
 
 @dataclass(slots=True)
 class Findings:
-    """What was seen during the run."""
+    """The measurements of the run."""
 
     latencies_ms: dict[str, "array.array[float]"] = field(default_factory=dict)
-    refusals: Counter[str] = field(default_factory=Counter)
+    rejections: Counter[str] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)
     done: Counter[str] = field(default_factory=Counter)
     memory_bytes: list[int] = field(default_factory=list)
@@ -109,20 +109,20 @@ class Soak:
         return time.monotonic() >= self.deadline
 
     async def timed(self, peer: Peer, operation: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Ask, and note how long it took or what it was refused with."""
+        """Sends a request and records its latency or its error."""
         began = time.perf_counter()
         try:
             return await peer.ask(operation, body)
-        except Refused as refusal:
-            name = str(refusal.args[0])
-            (self.found.refusals if name in EXPECTED else self.found.problems)[f"{operation}: {name}"] += 1
+        except Rejected as rejection:
+            name = str(rejection.args[0])
+            (self.found.rejections if name in EXPECTED else self.found.problems)[f"{operation}: {name}"] += 1
             return {}
         finally:
             took_ms = (time.perf_counter() - began) * 1e3
             self.found.latencies_ms.setdefault(operation, array.array("d")).append(took_ms)
 
     async def until_over(self, pause_s: float) -> bool:
-        """Pause, but not beyond the end. True while the run goes on."""
+        """Pauses, but not beyond the end. Returns True while the run continues."""
         await asyncio.sleep(min(pause_s, max(0.0, self.deadline - time.monotonic())))
         return not self.over
 
@@ -200,7 +200,7 @@ def _scan(population: Population, chance: random.Random) -> requests.Operation:
 
 
 async def _throttle(soak: Soak) -> None:
-    """Write far more than the table is provisioned for."""
+    """Writes far more than the table is provisioned for."""
     peer, number = Peer(soak.server.port), 0
     while await soak.until_over(4 * PAUSE_S):
         number = (number + 1) % 1000
@@ -210,7 +210,7 @@ async def _throttle(soak: Soak) -> None:
 
 
 async def _follow_stream(soak: Soak) -> None:
-    """Read every shard to its end, and its children after it."""
+    """Reads every shard to its end, then its children."""
     peer = Peer(soak.server.port)
     table = await peer.ask("DescribeTable", {"TableName": PLAIN_TABLE})
     arn = table["Table"]["LatestStreamArn"]
@@ -258,7 +258,7 @@ def _index_states(table: dict[str, Any]) -> list[str]:
 
 
 async def _wait(peer: Peer, table: str, condition: Callable[[dict[str, Any]], bool] = lambda _: True) -> None:
-    """Until the table is ACTIVE, and its description as wanted."""
+    """Waits until the table is ACTIVE and its description is as expected."""
     while True:
         shown = (await peer.ask("DescribeTable", {"TableName": table}))["Table"]
         if shown["TableStatus"] == "ACTIVE" and condition(shown):
@@ -267,7 +267,7 @@ async def _wait(peer: Peer, table: str, condition: Callable[[dict[str, Any]], bo
 
 
 async def _back_up(soak: Soak) -> None:
-    """A backup, a table restored from it, and both away again."""
+    """Makes a backup, restores a table from it, and deletes both."""
     peer, number = Peer(soak.server.port), 0
     while await soak.until_over(BACKUP_EVERY_S):
         number += 1
@@ -333,9 +333,9 @@ async def _drive(soak: Soak, say: Callable[[str], None]) -> None:
 
 
 def run(minutes: float, directory: Path, say: Callable[[str], None]) -> tuple[list[report.Table], bool]:
-    """Soak for so long. Returns the tables, and whether nothing was wrong.
+    """Runs the load. Returns the tables of the report, and whether all targets were met.
 
-    Raises: Unavailable; OSError and asyncio.IncompleteReadError when the server goes away.
+    Raises Unavailable; OSError and asyncio.IncompleteReadError if the server ends.
     """
     program = Program(
         name=FARADISC.name,
@@ -381,18 +381,18 @@ def _tables(found: Findings, minutes: float) -> tuple[list[report.Table], bool]:
         ),
         ("files at the end", report.ABSENT, str(found.files[-1]), report.ABSENT),
         (
-            "refusals that do not belong to the load",
+            "unexpected errors",
             report.verdict(not found.problems),
             str(sum(found.problems.values())),
             "0",
         ),
     ]
     seen = [("what", "", "times"), *((what, "", f"{times:,}") for what, times in sorted(found.done.items()))]
-    seen += [(what, "", f"{times:,}") for what, times in sorted(found.refusals.items())]
+    seen += [(what, "", f"{times:,}") for what, times in sorted(found.rejections.items())]
     seen += [(f"PROBLEM {what}", "", f"{times:,}") for what, times in sorted(found.problems.items())]
     tables = [
         report.Table(f"{minutes:g} minutes of everything at once", latencies),
         report.Table("What it left behind", verdicts),
-        report.Table("What was done and refused meanwhile", seen),
+        report.Table("What was done and rejected meanwhile", seen),
     ]
     return tables, not found.problems and memory <= GROWTH_MAX and files <= FILES_SLACK

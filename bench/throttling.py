@@ -1,17 +1,17 @@
-"""`python -m bench throughput`: what counting and enforcing throughput cost a GetItem and a PutItem.
+"""`python -m bench throughput`: the cost of counting and enforcing throughput for GetItem and PutItem.
 
-Four copies of Faradisc in one process (bench/side_by_side.py), each in its state: `bare` counts nothing and
-enforces nothing, `counting` counts and knows no enforcement (bench/bare.py), `off` is how a server comes, and
-`enforced` has a profile that enforces and refuses nothing. They are asked in turns whose order changes, and
-what counts is the process's own CPU time per request, from the scheduler's nanoseconds. Each batch is
-preceded by one that is not measured, which brings the copy's memory back into the caches.
+Four copies of Faradisc in one process (bench/side_by_side.py) have a state each: `bare` neither counts nor
+enforces, `counting` counts and has no code of enforcement (bench/bare.py), `off` is the default of a server,
+and `enforced` has a profile that enforces and rejects nothing. They get requests in turns of changing order.
+Measured is the CPU time of the process per request, from the scheduler's nanoseconds. An unmeasured batch
+before each one brings the copy's memory back into the caches.
 
-Where a copy happens to lie in memory is worth a per cent or two, and one that is made first lies elsewhere
-than one that is made last. So there are several processes, whose copies are made in every order.
+The position of a copy in memory makes a per cent or two, and depends on the order of creation. So there are
+several processes, whose copies are created in every order.
 
-Of a state's batches in a process the quicker half counts, because interference only ever adds. What a state
-costs is the median over the processes, with the interval in which 95 % of such medians lie when processes are
-drawn again. The interval decides: below the target is met, above it missed, and around it open.
+Of a state's batches in a process the faster half counts, because interference only adds. The cost of a state
+is the median over the processes, with the interval of 95 % of such medians when processes are resampled. An
+interval below the target is met, above it missed, and around it open.
 """
 
 import contextlib
@@ -36,8 +36,8 @@ from bench.side_by_side import STATES
 from bench.workloads import PLAIN_TABLE, WORKLOADS, Population, table_definition
 
 TARGETS = {"off": ("counting", 0.01), "enforced": ("bare", 0.05)}
-"""Over which other state a state may cost how much. Of enforcement that is off nothing is to be measurable: a
-hundredth is as much as this can tell from nothing."""
+"""The largest cost of a state over another one. Enforcement that is off should cost nothing; one per cent
+is the resolution of this measurement."""
 CONNECTIONS = 16
 BATCH = 40 * CONNECTIONS
 ITEMS = 2_000
@@ -47,33 +47,33 @@ REQUESTS = ("getitem", "putitem")
 UNITS = {"ReadCapacityUnits": 40_000, "WriteCapacityUnits": 40_000}
 TURNS_PER_PROCESS = 10
 DRAWS = 1_000
-"""How often processes are drawn again for the interval."""
+"""The number of resamplings for the interval."""
 IN_MEMORY, ON_DISK = "in memory", "on disk"
-"""Without a disk, whose waiting only blurs the CPU time of a put; and with one, where a put pays for that."""
+"""In memory, where no waiting blurs the CPU time of a put, and on disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What the requests of one batch cost the server, in microseconds of CPU time each."""
+    """CPU time of the server per request of a batch, in microseconds."""
 
     cpu_us: float
     system_us: float
-    """Of it in the kernel. By clock ticks: right in the sum of many batches."""
+    """Its part in the kernel. In clock ticks: accurate over many batches."""
 
 
 Batches = dict[tuple[str, str], list[Batch]]
-"""Of one process, by request and state; one a turn."""
+"""The figures of one process, by request and state; one per turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
     processes: list[Batches]
     others: float
-    """How much of the machine other processes used meanwhile, 0 to 1."""
+    """The share of the machine that other processes used, 0 to 1."""
 
 
 def run(turns: int, directory: Path, say: Callable[[str], None]) -> list[Table]:
-    """The costs in memory and on disk, over so many turns each; a multiple of TURNS_PER_PROCESS."""
+    """Measures the costs in memory and on disk. `turns` is a multiple of TURNS_PER_PROCESS."""
     tables = []
     for place in (IN_MEMORY, ON_DISK):
         measured = _measure(place, turns // TURNS_PER_PROCESS, directory)
@@ -112,7 +112,7 @@ def _measure(place: str, processes: int, directory: Path) -> Measured:
 
 @contextlib.contextmanager
 def _serving(directory: str, states: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
-    """A process with a copy for each state: its number, and the copies' ports. Raises Unavailable."""
+    """Yields the id of a process with a copy for each state, and the copies' ports. Raises Unavailable."""
     command = (sys.executable, "-m", "bench.side_by_side", directory, *states)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -143,7 +143,7 @@ def _turns(
 
 
 def provisioned(definition: dict[str, object]) -> dict[str, object]:
-    """The definition of a table that has units for every request."""
+    """Returns the definition of a table with units for every request."""
     return {**definition, "BillingMode": "PROVISIONED", "ProvisionedThroughput": UNITS}
 
 
@@ -155,7 +155,7 @@ def _ask_measured(pid: int, connections: list[socket.socket], requests: list[byt
 
 
 def _ask_all(connections: list[socket.socket], requests: list[bytes]) -> None:
-    """All requests, as many at a time as there are connections. Raises BadAnswer."""
+    """Sends all requests over all connections. Raises BadAnswer."""
     for first in range(0, len(requests), len(connections)):
         for connection, request in zip(connections, requests[first:], strict=False):
             connection.sendall(request)
@@ -177,13 +177,13 @@ def _is_whole(answer: bytes) -> bool:
 
 
 def _cpu_ns(pid: int) -> int:
-    """Time on a CPU of all threads of a process; the first figure of the scheduler's statistics."""
+    """Returns the CPU time of all threads of a process, from the scheduler's statistics."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 
 
 def _others_s(pid: int) -> float:
-    """CPU time that was used by neither the server nor this process, in seconds."""
+    """Returns the CPU time of other processes, in seconds."""
     own = time.process_time() + _cpu_ns(pid) / 1e9
     return machine.busy_seconds() - own
 
@@ -215,11 +215,11 @@ def _table(place: str, measured: Measured) -> Table:
 
 
 _OVER = {"bare": (), "counting": ("bare",), "off": ("counting", "bare"), "enforced": ("off", "bare")}
-"""What each state is compared with."""
+"""The states that each state is compared with."""
 
 
 def _cost(measured: Measured, name: str, state: str, over: str) -> tuple[str, str, str, str]:
-    """The verdict, what is compared with, and two figures."""
+    """Returns the verdict, the state compared with, and two figures."""
     costs = [
         _quicker(process[name, state]) / _quicker(process[name, over]) - 1 for process in measured.processes
     ]
@@ -234,18 +234,18 @@ def _cost(measured: Measured, name: str, state: str, over: str) -> tuple[str, st
 
 
 def _judge(low: float, high: float, target: float) -> str:
-    """Whether a cost between these bounds is below the target; "open" where they have it between them."""
+    """Returns "met", "missed" or, if the target is between the bounds, "open"."""
     return "open" if low < target <= high else verdict(high < target)
 
 
 def _quicker(batches: Sequence[Batch]) -> float:
-    """The mean of the quicker half."""
+    """Returns the mean of the faster half."""
     figures = sorted(batch.cpu_us for batch in batches)
     return statistics.mean(figures[: (len(figures) + 1) // 2])
 
 
 def _interval(costs: Sequence[float]) -> tuple[float, float]:
-    """Where 95 % of the medians are, if the processes had been others of their kind (bootstrap)."""
+    """Returns the interval of 95 % of the medians of resampled processes (bootstrap)."""
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(costs, k=len(costs))) for _ in range(DRAWS))
     return medians[DRAWS // 40], medians[-1 - DRAWS // 40]

@@ -1,4 +1,4 @@
-"""What is asked: the data, the tables, and the named mixes of requests. The canonical six come first.
+"""The data, the tables, and the named workloads. The six with targets come first.
 
 The data is one table of 100-item partitions, `pk` and `sk`, with items of 400 bytes by DynamoDB's own count
 (names and values in UTF-8; JSON on the wire is about half as much again). Everything is a function of an
@@ -23,7 +23,7 @@ INDEXED_TABLE = "bench-indexed"
 INDEX = "by-owner"
 OWNERS = 1_000
 NOTE_BYTES = 197
-"""Makes an item 400 bytes; `item_bytes` counts."""
+"""Fills an item up to 400 bytes, as `item_bytes` counts."""
 
 _letters = random.Random(SEED).choices(string.ascii_letters + string.digits + " ", k=65_536)
 _text = "".join(_letters)
@@ -43,12 +43,12 @@ class Population:
         return {"pk": self.partition(partition), "sk": {"S": f"item#{place:05d}"}}
 
     def number(self, item: dict[str, Any]) -> int:
-        """The number `key` makes this item's key from."""
+        """Returns the number from which `key` makes this item's key."""
         partition = int(item["pk"]["S"].partition("#")[2])
         return partition * PARTITION_ITEMS + int(item["sk"]["S"].partition("#")[2])
 
     def item(self, number: int, generation: int = 0) -> dict[str, Any]:
-        """One item; another generation has other contents and owner, the same key and the same size."""
+        """Returns an item; another generation has the same key and size, and other contents and owner."""
         mark = (number * 7919 + generation * 104_729) % (len(_text) - 512)
         return {
             **self.key(number),
@@ -65,14 +65,14 @@ class Population:
         }
 
     def load(self, table: str) -> Iterator[Operation]:
-        """BatchWriteItem requests that write the whole population once."""
+        """Yields BatchWriteItem requests that write the whole population once."""
         for first in range(0, self.count, BATCH_ITEMS):
             numbers = range(first, min(first + BATCH_ITEMS, self.count))
             yield _batch(table, [self.item(number) for number in numbers])
 
 
 def table_definition(table: str) -> dict[str, Any]:
-    """The CreateTable request; the indexed table has one GSI that holds every attribute."""
+    """Returns the CreateTable request; the indexed table has one GSI with all attributes."""
     names = ["pk", "sk"]
     definition: dict[str, Any] = {
         "TableName": table,
@@ -97,17 +97,17 @@ Maker = Callable[[str, Population, random.Random, int], Operation]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A named stream of requests. `distinct` requests are made and signed, then replayed again and again."""
+    """A named stream of requests. `distinct` requests are made and signed, then replayed repeatedly."""
 
     name: str
     title: str
     make: Maker
     distinct: int
     target: float | None = None
-    """Faradisc's rate over Dynoxide's that we want at 16 connections; None where no target was set."""
+    """The target of Faradisc's rate over Dynoxide's at 16 connections, or None."""
     table: str = PLAIN_TABLE
     probes: int = 8
-    """How many requests the check before the timing sends, and reads the answers of."""
+    """The number of requests that the check before the timing sends."""
 
     def operations(self, population: Population) -> list[Operation]:
         chance = random.Random(f"{SEED} {self.name} {population.count}")
@@ -151,13 +151,14 @@ def _batch_write(table: str, population: Population, chance: random.Random, numb
 
 
 def _scan(table: str, population: Population, chance: random.Random, _: int) -> Operation:
-    """One page of a scan. It starts behind a random item, so every server can be given the same requests."""
+    """Returns a request for a page of a scan. It starts behind a random item, so all servers get the same
+    requests."""
     start = population.key(chance.randrange(population.count))
     return "Scan", {"TableName": table, "ExclusiveStartKey": start}
 
 
 def _transact(table: str, population: Population, chance: random.Random, number: int) -> Operation:
-    """Three puts and a conditional update of four items, none of them twice."""
+    """Returns three puts and a conditional update of four distinct items."""
     chosen = chance.sample(range(population.count), TRANSACTION_ITEMS)
     puts = [{"Put": {"TableName": table, "Item": population.item(each, 1 + number)}} for each in chosen[1:]]
     _, update = _update(table, population, chance, number)
@@ -196,11 +197,11 @@ WORKLOADS = {workload.name: workload for workload in CANONICAL + EXTRA}
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """Something a table can have switched on, and what it may cost a write."""
+    """A feature of a table, and its largest cost for a write."""
 
     title: str
     prepare: tuple[Operation, ...]
-    """Switches it on; the table's name is added."""
+    """The request that switches it on, without the table's name."""
     cost_max: float
     """Share of PutItem's throughput."""
 
@@ -220,7 +221,7 @@ FEATURES = {
 
 
 def item_bytes(item: dict[str, Any]) -> int:
-    """An item's size as DynamoDB counts it, for the types used here.
+    """Returns an item's size as DynamoDB counts it, for the types used here.
 
     Source: Developer Guide, "DynamoDB item sizes and formats".
     """

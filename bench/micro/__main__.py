@@ -1,6 +1,6 @@
-"""Time the cases: the best of several repetitions, because noise only ever adds.
+"""Times the cases. Takes the best of several repetitions, because noise only adds.
 
-Words on the command line choose the cases whose names contain all of them.
+Words on the command line select the cases whose names contain all of them.
 """
 
 import sys
@@ -14,7 +14,7 @@ REPETITION_S = 0.05
 
 
 def best_ns(function: Callable[[], object]) -> float:
-    """Nanoseconds per call; takes about REPETITIONS * REPETITION_S."""
+    """Returns nanoseconds per call. Takes about REPETITIONS * REPETITION_S."""
     timer = Timer(function)
     calls = 1
     while (took := timer.timeit(calls)) < REPETITION_S / 5:

@@ -1,7 +1,7 @@
-"""The functions of the hot path and what they are called with: the item the server benchmarks use.
+"""Functions of the hot path with their arguments: the item of the server benchmarks.
 
-A case is a name and a function of no arguments. Add one when a profile of a whole server shows that the
-function matters; a case nobody has met in a profile is noise.
+A case is a name and a function without arguments. Add one only when a profile of a whole server shows that
+the function matters.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ Case = tuple[str, Callable[[], object]]
 
 
 def cases() -> Iterator[Case]:
-    """All cases, layer by layer from below."""
+    """Returns all cases, from the lowest layer upwards."""
     item = Population(100).item(42)
     wire = orjson.dumps(item)
     yield "values: canonicalise an item", lambda: all(map(canonicalise, item.values()))
