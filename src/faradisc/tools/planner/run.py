@@ -98,8 +98,8 @@ def run(
     tables = VirtualTables(plan)
     step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
     recorder = RunRecorder(tables, step_s)
-    loads = {record: cost.LaneLoad(record) for record in recorder.directions}
-    recorder.before_second.extend(load.end_second for load in loads.values())
+    demands = {record: cost.DirectionDemand(record) for record in recorder.directions}
+    recorder.before_second.extend(demand.end_second for demand in demands.values())
     rooms = [HeadroomNote(record, tables.start_ns) for record in recorder.directions]
     recorder.before_second.extend(room.end_second for room in rooms)
     watched = [_Watched(scaler, [], [], [], []) for scaler in auto_scalers(tables)]
@@ -122,9 +122,9 @@ def run(
         duration_s = DiscreteEventEngine(tables, recorder, seed).run(requests, plan.duration_s)
     if duration_s % step_s:
         recorder.end_sample(duration_s)
-    for load in loads.values():
-        load.finish()
-    done = _Finished(plan, chosen, recorder, loads, rooms, watched, flows, duration_s, trace)
+    for demand in demands.values():
+        demand.finish()
+    done = _Finished(plan, chosen, recorder, demands, rooms, watched, flows, duration_s, trace)
     return _outcome(done)
 
 
@@ -158,7 +158,7 @@ class _Finished:
     plan: Plan
     engine: Engine
     recorder: RunRecorder
-    loads: dict[DirectionRecord, cost.LaneLoad]
+    demands: dict[DirectionRecord, cost.DirectionDemand]
     rooms: list[HeadroomNote]
     watched: list[_Watched]
     flows: list[Flow]
@@ -172,16 +172,11 @@ def _outcome(done: _Finished) -> Outcome:
     parts = [_totals(record) for record in recorder.flows]
     totals = _totals(_all(recorder.flows))
     keys = hot_keys(recorder, done.flows, max(duration_s, 1))
-    refused = {
-        record.virtual.name: sum(lane.throttled_half for lane in record.directions)
-        for record in recorder.resources
-    }
     money = cost.costs(
         recorder.resources,
-        done.loads,
+        done.demands,
         max(duration_s, 1),
         plan.prices,
-        refused,
         allowed_percent=headline.allowed_percent(plan.budgets),
     )
     rooms = tuple(found for room in done.rooms if (found := room.finish()) is not None)
