@@ -312,7 +312,7 @@ def test_variants_are_shown_side_by_side(bad: Path, tmp_path: Path) -> None:
     tables = tmp_path / "tables"
     shown = faradisc_plan(bad, "--no-what-if", "--csv", tables)
     assert shown.exit_code == 1
-    assert shown.stdout.startswith("A small plan: small: Fails. 44 % of the attempts were throttled")
+    assert shown.stdout.startswith("A small plan: small: Fails. 39 % of the attempts were throttled")
     assert "A small plan: large: Fails. A month costs" in shown.stdout
     plans = list(csv.DictReader((tables / "plans.csv").read_text().splitlines()))
     assert [(row["variant"], row["holds"]) for row in plans] == [("small", "False"), ("large", "False")]

@@ -8,8 +8,8 @@
     as-planned         the plan's capacity, integrated over the run
 
 All modes but the planned one start from requested units, so that a mode is not cheap because it throttles.
-What each would throttle is estimated from the seconds above its capacity, without burst capacity, and is never
-less than what single partitions throttled in the run, which no mode changes.
+What each would throttle is estimated from the seconds above its capacity, without burst capacity, and is
+never less than what single partitions throttled in the run, which no mode changes.
 
 Money is `Decimal` and rounded to cents once, at the end. Sources: capacity.md sections 3.4 (part 9) and 3.5;
 vectors V140 to V146.
