@@ -30,6 +30,7 @@ TEXT_MAX = 1 << 20
 _NULLS = ("", "~", "null")
 _NAMED = ("tables", "indexes", "local_indexes", "classes")
 """Members whose own members have names of the user's choice: variants merge each of those."""
+_MERGED = (*_NAMED, "budgets", "prices")
 
 
 class Mapping(dict[str, Any]):
@@ -145,11 +146,11 @@ def _line(event: Event) -> int:
     return int(event.start_mark.line) + 1
 
 
-def merged(base: Mapping, change: Mapping) -> Mapping:
+def merged(base: Mapping, change: Mapping, *, named: bool = False) -> Mapping:
     """Returns a mapping with the members of `change` in place of its own; null removes a member (RFC 7396).
 
-    Tables, indexes and classes are merged by name, streams of traffic by their `name`, budgets and prices
-    one by one. Everything else is replaced as a whole.
+    Tables, indexes and classes are merged by name (`named`), streams of traffic by their `name`, budgets and
+    prices one by one. Everything else is replaced as a whole.
     """
     result = Mapping()
     for name, value in base.items():
@@ -159,23 +160,11 @@ def merged(base: Mapping, change: Mapping) -> Mapping:
         if value is None:
             result.pop(name, None)
             continue
-        if isinstance(old, Mapping) and isinstance(value, Mapping):
-            if name in _NAMED:
-                value = _merged_entries(old, value)
-            elif name in ("budgets", "prices"):
-                value = merged(old, value)
+        if isinstance(old, Mapping) and isinstance(value, Mapping) and (named or name in _MERGED):
+            value = merged(old, value, named=not named and name in _NAMED)
         elif name == "traffic" and isinstance(old, Entries) and isinstance(value, Entries):
             value = _merged_streams(old, value)
         result.put(name, value, change.lines[name])
-    return result
-
-
-def _merged_entries(old: Mapping, new: Mapping) -> Mapping:
-    """Merges mappings whose members are mappings themselves."""
-    result = merged(old, new)
-    for name, value in new.items():
-        if isinstance(value, Mapping) and isinstance(old.get(name), Mapping):
-            result[name] = merged(old[name], value)
     return result
 
 

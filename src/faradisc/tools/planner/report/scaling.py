@@ -8,12 +8,11 @@ from faradisc.charts.axes import Frame, ticks, time_axis, value_axis
 from faradisc.charts.buckets import peaks
 from faradisc.charts.markup import Markup, element, join
 from faradisc.charts.plots import Figure, Mark, Series, area, ends, figure, line, marks
-from faradisc.charts.tables import Column, Table, rows_of
-from faradisc.charts.words import count, elapsed, plural, units
+from faradisc.charts.words import plural, units
 from faradisc.tools.planner.report.detail import Detail, cut
+from faradisc.tools.planner.report.tables import FEW_STEPS, scaling_steps
 from faradisc.tools.planner.results.outcome import DirectionSeries, Outcome, ScalingTimeline
 
-_OPEN_ROWS_MAX = 12
 _STRIP = 8
 """Height of an alarm's strip in pixels; two of them stand below the chart."""
 
@@ -21,26 +20,18 @@ _STRIP = 8
 def timeline(outcome: Outcome, target: ScalingTimeline, series: DirectionSeries, detail: Detail) -> Markup:
     """Returns the figure and the table of one scalable target."""
     what = "Reads" if target.direction == "R" else "Writes"
-    served = peaks(series.consumed, detail.columns)
-    wanted = peaks(target.desired, detail.columns)
     provisioned = peaks(target.provisioned, detail.columns)
-    aim = [value * target.target_percent / 100 for value in provisioned]
-    scale = ticks(max([*served, *wanted, *provisioned, 1]))
-    frame = Frame(outcome.duration_s, scale[-1], height=110, bottom=22 + 3 * _STRIP)
     lines = (
-        Series("served", served, "use"),
-        Series("target", aim, "rule"),
-        Series("desired", wanted, "want"),
+        Series("served", peaks(series.consumed, detail.columns), "use"),
+        Series("target", [value * target.target_percent / 100 for value in provisioned], "rule"),
+        Series("desired", peaks(target.desired, detail.columns), "want"),
         Series("provisioned", provisioned, "limit"),
     )
+    scale = ticks(max(value or 0 for each in lines for value in (*each.values, 1)))
+    frame = Frame(outcome.duration_s, scale[-1], height=110, bottom=22 + 3 * _STRIP)
+    names = {"target": f"target {units(target.target_percent)} %"}
     labels = [
-        (
-            each.values[-1] or 0,
-            each.name if each.name != "target" else f"target {units(target.target_percent)} %",
-            each.style,
-        )
-        for each in lines
-        if each.values
+        (each.values[-1] or 0, names.get(each.name, each.name), each.style) for each in lines if each.values
     ]
     changes = _changes(target)
     high, low = _raised(outcome, target)
@@ -59,9 +50,14 @@ def timeline(outcome: Outcome, target: ScalingTimeline, series: DirectionSeries,
         f"{plural(len(changes), 'change')} (triangles); "
         f"{plural(target.decreases_used, 'decrease')} used of the last day's budget."
     )
+    drawn = figure(Figure(f"{what}: auto scaling", drawing, frame, note, note, lines, "units/s"))
+    steps = scaling_steps(target, detail)
+    if steps is None:
+        return drawn
+    if len(steps.rows) <= FEW_STEPS:
+        return join(drawn, steps.html())
     return join(
-        figure(Figure(f"{what}: auto scaling", drawing, frame, note, note, lines, "units/s")),
-        events(target, what, detail),
+        drawn, element("details", element("summary", f"{what}: every step of auto scaling"), steps.html())
     )
 
 
@@ -109,38 +105,3 @@ def _strip(frame: Frame, name: str, raised: Sequence[float], *, position: int, s
         area(strip, Series(name, raised, style)),
         element("text", name, x=frame.left + frame.inner + 8, y=top + _STRIP, class_="end"),
     )
-
-
-def events(target: ScalingTimeline, what: str, detail: Detail) -> Markup | None:
-    """Returns the steps of the policy. Many are folded away, without the alarms, which the strips show."""
-    shown = list(target.events)
-    if len(shown) > _OPEN_ROWS_MAX:
-        shown = [event for event in shown if event.kind != "alarm"]
-    if not shown:
-        return None
-    rows = [
-        (
-            elapsed(event.at_s),
-            event.kind,
-            count(event.present) if event.present not in (None, event.wanted) else "",
-            count(event.wanted) if event.wanted is not None else "",
-            cut(event.words, detail),
-        )
-        for event in shown[: detail.rows]
-    ]
-    listed = Table(
-        f"{what}: steps of auto scaling",
-        (
-            Column("at"),
-            Column("step", words=True),
-            Column("from", "units/s"),
-            Column("to", "units/s"),
-            Column("why", words=True),
-        ),
-        rows_of(rows),
-        len(shown) - len(rows),
-        "all of them are in the CSV tables",
-    ).html()
-    if len(rows) <= _OPEN_ROWS_MAX:
-        return listed
-    return element("details", element("summary", f"{what}: every step of auto scaling"), listed)

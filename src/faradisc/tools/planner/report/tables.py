@@ -14,8 +14,10 @@ from faradisc.charts.words import count, elapsed, money, percent, size, units
 from faradisc.tools.planner.report.detail import Detail, cut
 from faradisc.tools.planner.results.event_rows import repeated
 from faradisc.tools.planner.results.headline import DIRECTIONS, sentence
-from faradisc.tools.planner.results.outcome import Outcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import Outcome, ResourceOutcome, ScalingTimeline
 
+FEW_STEPS = 12
+"""Steps of auto scaling that are shown with their alarms, and not folded away."""
 _GIB = 1 << 30
 _KINDS = {
     "split-started": "split begins",
@@ -66,12 +68,9 @@ def budgets(outcome: Outcome, detail: Detail) -> Table | None:
 
 def what_if(outcome: Outcome, detail: Detail) -> Table | None:
     columns = (
-        Column("change", words=True),
-        Column("result", words=True),
-        Column("throttled", "of attempts"),
-        Column("lost", "of requests"),
-        Column("a month", "USD"),
-    )
+        Column("change", words=True), Column("result", words=True), Column("throttled", "of attempts"),
+        Column("lost", "of requests"), Column("a month", "USD"),
+    )  # fmt: skip
     rows = [
         (
             cut(each.change, detail),
@@ -87,17 +86,11 @@ def what_if(outcome: Outcome, detail: Detail) -> Table | None:
 
 def flows(outcome: Outcome, detail: Detail) -> Table | None:
     columns = (
-        Column("traffic", words=True),
-        Column("requests"),
-        Column("cached"),
-        Column("attempts"),
-        Column("throttled", "of attempts"),
-        Column("lost", "of requests"),
-        Column("wait, mean", "ms", detail=True),
-        Column("wait, p99", "ms"),
-        Column("read units", detail=True),
-        Column("write units", detail=True),
-    )
+        Column("traffic", words=True), Column("requests"), Column("cached"), Column("attempts"),
+        Column("throttled", "of attempts"), Column("lost", "of requests"),
+        Column("wait, mean", "ms", detail=True), Column("wait, p99", "ms"),
+        Column("read units", detail=True), Column("write units", detail=True),
+    )  # fmt: skip
     rows = [
         (
             cut(flow.name, detail),
@@ -119,15 +112,10 @@ def flows(outcome: Outcome, detail: Detail) -> Table | None:
 def costs(outcome: Outcome, detail: Detail) -> Table | None:
     modes = outcome.costs.modes
     columns = (
-        Column("mode", words=True),
-        Column("reads", "USD"),
-        Column("writes", "USD"),
-        Column("storage", "USD"),
-        Column("other", "USD"),
-        Column("total", "USD"),
-        Column("of it indexes", "USD", detail=True),
-        Column("throttled", "of the units"),
-    )
+        Column("mode", words=True), Column("reads", "USD"), Column("writes", "USD"),
+        Column("storage", "USD"), Column("other", "USD"), Column("total", "USD"),
+        Column("of it indexes", "USD", detail=True), Column("throttled", "of the units"),
+    )  # fmt: skip
     highest = max((mode.total_usd for mode in modes), default=0) or 1
     rows = [
         Row(
@@ -176,16 +164,11 @@ def costs_by_resource(outcome: Outcome, detail: Detail) -> Table | None:
 
 def hot_keys(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
     columns = (
-        Column("key", words=True),
-        Column("in", words=True),
-        Column("share", "of the units"),
-        Column("mean", "units/s", detail=True),
-        Column("busiest second", "units/s"),
-        Column("a partition serves", "units/s"),
-        Column("requests", detail=True),
-        Column("throttled"),
+        Column("key", words=True), Column("in", words=True), Column("share", "of the units"),
+        Column("mean", "units/s", detail=True), Column("busiest second", "units/s"),
+        Column("a partition serves", "units/s"), Column("requests", detail=True), Column("throttled"),
         Column("verdict", words=True),
-    )
+    )  # fmt: skip
     verdicts = {"near": "near the limit", "isolated": "fits after a split"}
     rows = [
         Row(
@@ -211,13 +194,9 @@ def hot_keys(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Tab
 
 def collections(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
     columns = (
-        Column("key", words=True),
-        Column("at the beginning"),
-        Column("at the end"),
-        Column("used", "of 10 GB"),
-        Column("full in", "days at this rate"),
-        Column("verdict", words=True),
-    )
+        Column("key", words=True), Column("at the beginning"), Column("at the end"),
+        Column("used", "of 10 GB"), Column("full in", "days at this rate"), Column("verdict", words=True),
+    )  # fmt: skip
     rows = [
         Row(
             (
@@ -239,17 +218,11 @@ def collections(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> 
 
 def headroom(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
     columns = (
-        Column("", words=True),
-        Column("capacity, first", "units/s"),
-        Column("capacity, last", "units/s"),
-        Column("busiest minute", "units/s"),
-        Column("busiest second", "units/s"),
-        Column("least left", "of the capacity"),
-        Column("at"),
-        Column("over double peak", "minutes"),
-        Column("first at", detail=True),
-        Column("warm throughput", "recommended"),
-    )
+        Column("", words=True), Column("capacity, first", "units/s"), Column("capacity, last", "units/s"),
+        Column("busiest minute", "units/s"), Column("busiest second", "units/s"),
+        Column("least left", "of the capacity"), Column("at"), Column("over double peak", "minutes"),
+        Column("first at", detail=True), Column("warm throughput", "recommended"),
+    )  # fmt: skip
     rows = [
         Row(
             (
@@ -277,14 +250,10 @@ def headroom(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Tab
 def split_log(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
     """Splits, rejected splits, growth. Where there are too many, beginnings of splits are left out."""
     columns = (
-        Column("at"),
-        Column("what", words=True, detail=True),
-        Column("partition", words=True, detail=True),
-        Column("because of", words=True, detail=True),
-        Column("key", words=True, detail=True),
-        Column("partitions"),
-        Column("in words", words=True),
-    )
+        Column("at"), Column("what", words=True, detail=True),
+        Column("partition", words=True, detail=True), Column("because of", words=True, detail=True),
+        Column("key", words=True, detail=True), Column("partitions"), Column("in words", words=True),
+    )  # fmt: skip
     events = [event for event in outcome.events if event.resource == resource.name]
     if len(events) > detail.rows:
         events = [event for event in events if event.kind != "split-started"]
@@ -303,18 +272,36 @@ def split_log(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Ta
     return _table("Splits, and why others were not made", columns, rows, detail)
 
 
+def scaling_steps(target: ScalingTimeline, detail: Detail) -> Table | None:
+    """The steps of auto scaling. Where there are many, alarms are left out."""
+    columns = (
+        Column("at"), Column("step", words=True), Column("from", "units/s"), Column("to", "units/s"),
+        Column("why", words=True),
+    )  # fmt: skip
+    events = target.events
+    if len(events) > FEW_STEPS:
+        events = tuple(event for event in events if event.kind != "alarm")
+    rows = [
+        (
+            elapsed(event.at_s),
+            event.kind,
+            count(event.present) if event.present is not None and event.present != event.wanted else "",
+            count(event.wanted) if event.wanted is not None else "",
+            cut(event.words, detail),
+        )
+        for event in events
+    ]
+    what = "Reads" if target.direction == "R" else "Writes"
+    return _table(f"{what}: steps of auto scaling", columns, rows, detail)
+
+
 def partition_table(resource: ResourceOutcome, detail: Detail) -> Table | None:
     columns = (
-        Column("partition", words=True),
-        Column("split of", words=True),
-        Column("key range", "percent of the key space"),
-        Column("since"),
-        Column("until"),
-        Column("reads, highest", "units/s"),
-        Column("writes, highest", "units/s"),
-        Column("throttled"),
+        Column("partition", words=True), Column("split of", words=True),
+        Column("key range", "percent of the key space"), Column("since"), Column("until"),
+        Column("reads, highest", "units/s"), Column("writes, highest", "units/s"), Column("throttled"),
         Column("size"),
-    )
+    )  # fmt: skip
     rows = [
         (
             cut(part.id, detail),

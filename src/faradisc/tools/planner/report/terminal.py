@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from faradisc.charts.markup import Child, Markup, join
-from faradisc.charts.tables import Column, Row, Table
+from faradisc.charts.tables import Column, Table
 from faradisc.charts.words import SPACE, elapsed
 from faradisc.tools.planner.report import tables
 from faradisc.tools.planner.report.compare import numbers
@@ -124,17 +124,9 @@ def _show_resource(outcome: Outcome, resource: ResourceOutcome, console: Console
     if any(room.resource == resource.name and room.warm_units for room in outcome.headroom):
         found = tables.headroom(outcome, resource, _DETAIL)
         _table(console, found, f"{found.caption}: {resource.name}" if found else "")
-    steps = [
-        Row((elapsed(event.at_s), event.kind, event.words))
-        for target in outcome.scaling
-        for event in target.events
-        if target.resource == resource.name and event.kind in ("update", "skipped", "scheduled")
-    ]
-    if steps:
-        columns = (Column("at"), Column("step", words=True), Column("why", words=True))
-        left_out = max(len(steps) - _DETAIL.rows, 0)
-        listed = Table(f"Auto scaling: {resource.name}", columns, steps[: _DETAIL.rows], left_out)
-        _table(console, listed)
+    for target in outcome.scaling:
+        if target.resource == resource.name:
+            _table(console, tables.scaling_steps(target, _DETAIL))
 
 
 def _show_series(direction: str, unit: str, series: DirectionSeries, console: Console) -> None:

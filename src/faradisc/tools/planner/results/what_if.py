@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from math import ceil, log10
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from faradisc.charts.words import SPACE, money
 from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
@@ -105,7 +105,7 @@ def _suffixes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
         traffic = [_resharded(suffixes, flow) if flow in mine else flow for flow in plan.traffic]
         changed = replace(plan, traffic=tuple(traffic))
         if index:
-            changed = _with_index(changed, table, index, partial(_resharded, suffixes))
+            changed = _with(changed, table, index, partial(_resharded, suffixes))
         if changed != plan:
             yield Change(f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes", changed)
 
@@ -124,34 +124,28 @@ def _resharded(suffixes: int, each: Keyed) -> Keyed:
 # --- Capacity -----------------------------------------------------------------------------------------
 
 
-def _with_table(plan: Plan, name: str, change: Callable[[TablePlan], TablePlan]) -> Plan:
-    tables = tuple(change(table) if table.name == name else table for table in plan.tables)
-    return replace(plan, tables=tables)
+def _with(plan: Plan, table: str, index: str | None, change: Callable[[Any], Any]) -> Plan:
+    """Returns the plan with a change of one table, or of one of its indexes."""
 
-
-def _with_index(plan: Plan, table: str, name: str, change: Callable[[IndexPlan], IndexPlan]) -> Plan:
     def changed(each: TablePlan) -> TablePlan:
-        return replace(
-            each, indexes=tuple(change(index) if index.name == name else index for index in each.indexes)
-        )
+        if each.name != table:
+            return each
+        if index is None:
+            return cast(TablePlan, change(each))
+        return replace(each, indexes=tuple(change(i) if i.name == index else i for i in each.indexes))
 
-    return _with_table(plan, table, changed)
+    return replace(plan, tables=tuple(map(changed, plan.tables)))
+
+
+def _with_rates(plan: Plan, resource: ResourceOutcome, **changes: Any) -> Plan:
+    return _with(
+        plan, resource.table, resource.index, lambda each: replace(each, rates=replace(each.rates, **changes))
+    )
 
 
 def _rates(plan: Plan, resource: ResourceOutcome) -> Rates:
     table = next(table for table in plan.tables if table.name == resource.table)
-    index = next((each for each in table.indexes if each.name == resource.index), None)
-    return table.rates if index is None else index.rates
-
-
-def _with_rates(plan: Plan, resource: ResourceOutcome, **changes: Any) -> Plan:
-    if resource.index is None:
-        return _with_table(
-            plan, resource.table, lambda each: replace(each, rates=replace(each.rates, **changes))
-        )
-    return _with_index(
-        plan, resource.table, resource.index, lambda each: replace(each, rates=replace(each.rates, **changes))
-    )
+    return next((each.rates for each in table.indexes if each.name == resource.index), table.rates)
 
 
 def _throttled(outcome: Outcome, cause: str) -> list[tuple[ResourceOutcome, Direction]]:
@@ -243,23 +237,15 @@ def _warm_throughput(plan: Plan, outcome: Outcome) -> Iterator[Change]:
 
 def _other_modes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
     """Where only the cost is too high: a mode whose estimate is within the budget."""
-    limit = next((each.limit for each in outcome.budgets if each.name == "monthly_cost"), None)
-    costs = {mode.mode: mode.total_usd for mode in outcome.costs.modes}
-    if limit is None:
-        return
-    if costs.get("on-demand", limit + 1) <= limit:
-        changed = plan
-        for resource in outcome.resources:
-            changed = _with_rates(changed, resource, on_demand=True, read_scaling=None, write_scaling=None)
-        yield Change("switch to on-demand", changed)
-    if costs.get("provisioned-peak", limit + 1) <= limit:
-        changed = plan
-        for resource in outcome.resources:
-            read, write = (
-                max(ceil(max(s.consumed_peak, default=0)), 1) for s in (resource.read, resource.write)
-            )
-            fixed = Rates(False, read_units=read, write_units=write)
-            changed = _with_rates(
-                changed, resource, **{name: getattr(fixed, name) for name in fixed.__slots__}
-            )
-        yield Change("provision what the busiest second takes", changed)
+    limit = next((each.limit for each in outcome.budgets if each.name == "monthly_cost"), 0)
+    affordable = {mode.mode for mode in outcome.costs.modes if mode.total_usd <= limit}
+    on_demand, fixed = plan, plan
+    for resource in outcome.resources:
+        peaks = [max(series.consumed_peak, default=0) for series in (resource.read, resource.write)]
+        read, write = (max(ceil(peak), 1) for peak in peaks)
+        on_demand = _with_rates(on_demand, resource, **asdict(Rates(True)))
+        fixed = _with_rates(fixed, resource, **asdict(Rates(False, read_units=read, write_units=write)))
+    if "on-demand" in affordable:
+        yield Change("switch to on-demand", on_demand)
+    if "provisioned-peak" in affordable:
+        yield Change("provision what the busiest second takes", fixed)
