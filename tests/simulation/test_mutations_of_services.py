@@ -19,7 +19,7 @@ from faradisc.engine.exchange import bulk_putting, exporting, importing
 from faradisc.engine.tables import writes
 from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.services.autoscaling.target import Target
-from faradisc.services.autoscaling.worker import Scaler
+from faradisc.services.autoscaling.worker import AutoScaler
 from faradisc.storage.api import Batch
 from faradisc.testing.faulty_store import Faults, FaultyStore
 from simulation.breaking import found
@@ -187,12 +187,12 @@ def test_partitions_that_do_not_hear_of_growth(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_auto_scaling_beyond_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = Scaler._change
+    honest = AutoScaler._change
 
     async def generous(scaler: Any, target: Any, wanted: int, cause: str) -> Any:
         return await honest(scaler, target, wanted + 1, cause)
 
-    monkeypatch.setattr(Scaler, "_change", generous)
+    monkeypatch.setattr(AutoScaler, "_change", generous)
     assert "out of" in found(requests=200)
 
 

@@ -20,8 +20,8 @@ from faradisc.protocol.other_services.services import CLOUDWATCH, SCALING
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
-    from faradisc.services.autoscaling.service import Scaling
-    from faradisc.services.cloudwatch.service import Monitoring
+    from faradisc.services.autoscaling.service import AutoScaling
+    from faradisc.services.cloudwatch.service import CloudWatch
 
 Execute = Callable[[Call], Awaitable[dict[str, Any]]]
 
@@ -63,57 +63,57 @@ class OtherServices:
         self._entropy = entropy
         self._metrics_of = metrics_of
         self._execute = execute
-        self._monitoring: Monitoring | None = None
-        self._scaling: Scaling | None = None
+        self._cloudwatch: CloudWatch | None = None
+        self._autoscaling: AutoScaling | None = None
         self.jobs = (Job("auto scaling", self._scale), Job("alarms", self._evaluate))
         """Run after the job that advances the metrics."""
 
-    def _services(self) -> tuple[Monitoring, Scaling]:
+    def _services(self) -> tuple[CloudWatch, AutoScaling]:
         """Returns both, created if they are not."""
-        if self._monitoring is None or self._scaling is None:
-            from faradisc.services.autoscaling.service import Scaling  # noqa: PLC0415
-            from faradisc.services.cloudwatch.service import Monitoring  # noqa: PLC0415 - see the top
+        if self._cloudwatch is None or self._autoscaling is None:
+            from faradisc.services.autoscaling.service import AutoScaling  # noqa: PLC0415
+            from faradisc.services.cloudwatch.service import CloudWatch  # noqa: PLC0415 - see the top
 
-            self._monitoring = Monitoring(self._store, self._catalog, self._clock, self._metrics_of)
-            self._scaling = Scaling(
+            self._cloudwatch = CloudWatch(self._store, self._catalog, self._clock, self._metrics_of)
+            self._autoscaling = AutoScaling(
                 self._store,
                 self._catalog,
-                self._monitoring.alarms,
+                self._cloudwatch.alarms,
                 clock=self._clock,
                 entropy=self._entropy,
-                sources=self._monitoring.sources,
+                sources=self._cloudwatch.sources,
                 execute=self._execute,
             )
-        return self._monitoring, self._scaling
+        return self._cloudwatch, self._autoscaling
 
     def of(self, service: str) -> OperationExecutor:
         """Returns the executor of a service, by botocore's name of it."""
-        monitoring, scaling = self._services()
+        cloudwatch, autoscaling = self._services()
         if service == CLOUDWATCH.name:
-            from faradisc.services.cloudwatch import registry as cloudwatch  # noqa: PLC0415
+            from faradisc.services.cloudwatch import registry as of_cloudwatch  # noqa: PLC0415
 
-            return _Executor(monitoring, cloudwatch.OPERATIONS)
-        from faradisc.services.autoscaling import registry as autoscaling  # noqa: PLC0415
+            return _Executor(cloudwatch, of_cloudwatch.OPERATIONS)
+        from faradisc.services.autoscaling import registry as of_autoscaling  # noqa: PLC0415
 
         assert service == SCALING.name, service
-        return _Executor(scaling, autoscaling.OPERATIONS)
+        return _Executor(autoscaling, of_autoscaling.OPERATIONS)
 
     async def _scale(self) -> bool:
-        return False if self._scaling is None else await self._scaling.scaler.step()
+        return False if self._autoscaling is None else await self._autoscaling.autoscaler.step()
 
     async def _evaluate(self) -> bool:
-        return False if self._monitoring is None else await self._monitoring.evaluator.step()
+        return False if self._cloudwatch is None else await self._cloudwatch.evaluator.step()
 
     async def load(self) -> None:
         """Loads stored alarms and scalable targets."""
         left = [await self._store.range(part, None, None, limit=1) for part in (ALARMS_PART, SCALING_PART)]
         if any(left):
-            monitoring, scaling = self._services()
-            await monitoring.alarms.load()
-            await scaling.targets.load()
+            cloudwatch, autoscaling = self._services()
+            await cloudwatch.alarms.load()
+            await autoscaling.targets.load()
 
     async def drop_all(self) -> None:
         """Deletes every alarm, metric, target and activity."""
-        if self._scaling is not None and self._monitoring is not None:
-            await self._scaling.targets.drop_all()
-            await self._monitoring.drop_all()
+        if self._autoscaling is not None and self._cloudwatch is not None:
+            await self._autoscaling.targets.drop_all()
+            await self._cloudwatch.drop_all()

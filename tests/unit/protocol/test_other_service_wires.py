@@ -25,8 +25,8 @@ from faradisc.protocol.service_model import Shape, load
 from faradisc.protocol.shapes import CheckedShape
 from faradisc.services.autoscaling import errors as scaling_errors
 from faradisc.services.autoscaling.registry import OPERATIONS as SCALING_OPERATIONS
-from faradisc.services.cloudwatch import errors as monitoring_errors
-from faradisc.services.cloudwatch.registry import OPERATIONS as MONITORING_OPERATIONS
+from faradisc.services.cloudwatch import errors as cloudwatch_errors
+from faradisc.services.cloudwatch.registry import OPERATIONS as CLOUDWATCH_OPERATIONS
 
 STRING = Shape("S", "string")
 LONG = Shape("L", "long")
@@ -60,7 +60,7 @@ def test_services_agree_with_the_models(service: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("service", "offered"), [(SCALING, SCALING_OPERATIONS), (CLOUDWATCH, MONITORING_OPERATIONS)]
+    ("service", "offered"), [(SCALING, SCALING_OPERATIONS), (CLOUDWATCH, CLOUDWATCH_OPERATIONS)]
 )
 def test_every_offered_operation_has_a_shape_that_compiles(service: Any, offered: dict[str, Any]) -> None:
     operations = load(service.name).operations
@@ -75,7 +75,7 @@ def _kinds(module: Any) -> Iterator[type[ServiceError]]:
 
 
 def test_error_classes_agree_with_the_models() -> None:
-    for module, service in ((monitoring_errors, CLOUDWATCH), (scaling_errors, SCALING)):
+    for module, service in ((cloudwatch_errors, CLOUDWATCH), (scaling_errors, SCALING)):
         model = botocore.session.Session().get_service_model(service.name)
         exceptions = {shape.name: shape for shape in model.error_shapes}
         for kind in _kinds(module):

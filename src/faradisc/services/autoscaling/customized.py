@@ -24,7 +24,7 @@ _ONE: Final = ("MetricName", "Namespace", "Statistic")
 _OF_ONE: Final = (*_ONE, "Dimensions", "Unit")
 
 
-def check(specification: Mapping[str, Any], sources: Sources, place: str, now_ns: int) -> None:
+def check(specification: Mapping[str, Any], sources: Sources, scope: str, now_ns: int) -> None:
     """Raises: ValidationException for what names no metric, or is no series."""
     several = "Metrics" in specification
     if several and any(member in specification for member in _OF_ONE):
@@ -33,7 +33,7 @@ def check(specification: Mapping[str, Any], sources: Sources, place: str, now_ns
     if not several and missing:
         raise ValidationException(f"{missing[0]} must be specified in a {CUSTOMIZED}")
     try:
-        queries = _queries(specification, place)
+        queries = _queries(specification, scope)
         if sum(query.metric is not None for query in queries) > METRICS_MAX:
             raise ValidationException(f"A {CUSTOMIZED} has {METRICS_MAX} metrics at most")
         if sum(query.returned for query in queries) != 1:
@@ -43,10 +43,10 @@ def check(specification: Mapping[str, Any], sources: Sources, place: str, now_ns
         raise ValidationException(mistake.message) from None
 
 
-def value_of(specification: Mapping[str, Any], sources: Sources, place: str, minute_ns: int) -> float | None:
+def value_of(specification: Mapping[str, Any], sources: Sources, scope: str, minute_ns: int) -> float | None:
     """Of the minute that began then; None where there is no data."""
     try:
-        series = watched_series(sources, _queries(specification, place), minute_ns, minute_ns + MINUTE_NS)
+        series = watched_series(sources, _queries(specification, scope), minute_ns, minute_ns + MINUTE_NS)
     except errors.ValidationException:
         return None  # of this minute's values the expression makes no series
     return series.get(minute_ns)
@@ -60,8 +60,8 @@ def alarm_members(specification: Mapping[str, Any]) -> dict[str, Any]:
     return {**named, "Period": PERIOD_S}
 
 
-def _queries(specification: Mapping[str, Any], place: str) -> list[Query]:
-    return queries_of(_by_minute(specification), place)
+def _queries(specification: Mapping[str, Any], scope: str) -> list[Query]:
+    return queries_of(_by_minute(specification), scope)
 
 
 def _by_minute(specification: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from faradisc.operations.call import Call
 from faradisc.services.autoscaling.operations import activities, policies, scheduled_actions, tags, targets
-from faradisc.services.autoscaling.service import Scaling
+from faradisc.services.autoscaling.service import AutoScaling
 
-Handler = Callable[[Scaling, Call], Awaitable[dict[str, Any]]]
+Handler = Callable[[AutoScaling, Call], Awaitable[dict[str, Any]]]
 
 OPERATIONS: Final[Mapping[str, Handler]] = {
     # Targets

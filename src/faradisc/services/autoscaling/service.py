@@ -9,14 +9,14 @@ from faradisc.operations.call import Call
 from faradisc.services.autoscaling.dimension import Scaled, scaled_by
 from faradisc.services.autoscaling.errors import ObjectNotFoundException, ValidationException
 from faradisc.services.autoscaling.target import SERVICE_NAMESPACE, Target
-from faradisc.services.autoscaling.targets import Targets
-from faradisc.services.autoscaling.worker import Execute, Scaler
+from faradisc.services.autoscaling.targets import TargetStore
+from faradisc.services.autoscaling.worker import AutoScaler, Execute
 from faradisc.services.cloudwatch.alarms import Alarms
 from faradisc.services.cloudwatch.sources import Sources
 from faradisc.storage.api import Store
 
 
-class Scaling:
+class AutoScaling:
     """The open service."""
 
     def __init__(
@@ -36,8 +36,8 @@ class Scaling:
         self.entropy = entropy
         self.alarms = alarms
         self.sources = sources
-        self.targets = Targets(store, clock)
-        self.scaler = Scaler(
+        self.targets = TargetStore(store, clock)
+        self.autoscaler = AutoScaler(
             self.targets,
             alarms,
             catalog,
@@ -47,9 +47,7 @@ class Scaling:
             execute=execute,
         )
 
-    # --- What operations share ---
-
-    def place(self, call: Call) -> str:
+    def scope(self, call: Call) -> str:
         """Where the caller's tables are; names of targets are apart by it as those of tables are."""
         return self.catalog.resolve("-", call.region, call.account)[0]
 
@@ -77,7 +75,7 @@ class Scaling:
         """The registered target of a request. Raises: ValidationException, ObjectNotFoundException."""
         self.scaled(call)
         request = call.request
-        found = self.targets.find(self.place(call), request["ResourceId"], request["ScalableDimension"])
+        found = self.targets.find(self.scope(call), request["ResourceId"], request["ScalableDimension"])
         if found is None:
             raise ObjectNotFoundException(f"No scalable target registered for {names_of(call)}")
         return found

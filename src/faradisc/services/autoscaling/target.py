@@ -11,6 +11,7 @@ from faradisc.capacity.autoscaling import Decision, Policy, Tracking
 from faradisc.capacity.schedules import next_time, parse_schedule
 from faradisc.clock import epoch_seconds
 from faradisc.services.autoscaling.dimension import Scaled, scaled_by
+from faradisc.services.cloudwatch.documents import from_document, to_document
 
 SERVICE_NAMESPACE = "dynamodb"
 CUSTOMIZED = "CustomizedMetricSpecification"
@@ -86,7 +87,7 @@ def policy_of(configuration: Mapping[str, Any]) -> Policy:
 
 @dataclass(slots=True)
 class Target:
-    place: str
+    scope: str
     """Namespace of the catalog: what an account and a region are here."""
     region: str
     account: str
@@ -109,7 +110,7 @@ class Target:
 
     @property
     def name(self) -> tuple[str, str, str]:
-        return self.place, self.resource_id, self.dimension
+        return self.scope, self.resource_id, self.dimension
 
     @property
     def scaled(self) -> Scaled:
@@ -164,7 +165,7 @@ class Target:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **{name: getattr(self, name) for name in self.__slots__},
+            **to_document({name: getattr(self, name) for name in self.__slots__}),
             "policy": None if self.policy is None else self.policy.to_json(),
             "actions": {name: asdict(action) for name, action in self.actions.items()},
         }
@@ -175,7 +176,7 @@ class Target:
         actions = {name: ScheduledAction(**action) for name, action in stored["actions"].items()}
         return cls(
             **{
-                **stored,
+                **from_document(stored),
                 "policy": None if policy is None else ScalingPolicy.from_json(policy),
                 "actions": actions,
             }

@@ -15,7 +15,7 @@ from faradisc.capacity.config import DAY_NS, MINUTE_NS
 from faradisc.clock import Clock, epoch_seconds
 from faradisc.model.codec.keyspace import SCALING_PART
 from faradisc.services.autoscaling.target import SERVICE_NAMESPACE, Target
-from faradisc.services.cloudwatch.documents import Documents, Key
+from faradisc.services.cloudwatch.documents import DocumentStore, Key, from_document, to_document
 from faradisc.storage.api import Store
 
 ACTIVITIES_NS = 42 * DAY_NS
@@ -33,7 +33,7 @@ class Activity:
 
     number: int
     id: str
-    place: str
+    scope: str
     resource_id: str
     dimension: str
     description: str
@@ -64,9 +64,9 @@ class Activity:
         return described
 
 
-class Targets:
+class TargetStore:
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._documents = Documents(store, SCALING_PART)
+        self._documents = DocumentStore(store, SCALING_PART)
         self._clock = clock
         self._targets: dict[Name, Target] = {}
         self._activities: deque[Activity] = deque()
@@ -80,14 +80,14 @@ class Targets:
             if key[0] == "target":
                 target = Target.from_json(document)
                 self._targets[target.name] = target
-                self._begin_anew(target)
+                self._skip_unknown_minutes(target)
             else:
-                activities.append(Activity(**document))
+                activities.append(Activity(**from_document(document)))
         self._activities.extend(sorted(activities, key=lambda activity: activity.number))
         if self._activities:
             self._last_number = self._activities[-1].number
 
-    def _begin_anew(self, target: Target) -> None:
+    def _skip_unknown_minutes(self, target: Target) -> None:
         """Metrics live in memory: minutes from before a restart are unknown, and must not look idle."""
         if target.policy is not None:
             now_ns = self._clock.now_ns()
@@ -96,23 +96,23 @@ class Targets:
 
     # --- Targets ---
 
-    def find(self, place: str, resource_id: str, dimension: str) -> Target | None:
-        return self._targets.get((place, resource_id, dimension))
+    def find(self, scope: str, resource_id: str, dimension: str) -> Target | None:
+        return self._targets.get((scope, resource_id, dimension))
 
     def by_arn(self, arn: str) -> Target | None:
         return next((target for target in self._targets.values() if target.arn == arn), None)
 
-    def of(self, place: str) -> list[Target]:
+    def of(self, scope: str) -> list[Target]:
         """The targets of an account and region, sorted by name."""
         return sorted(
-            (target for target in self._targets.values() if target.place == place),
+            (target for target in self._targets.values() if target.scope == scope),
             key=lambda target: target.name,
         )
 
     def all(self) -> list[Target]:
         return list(self._targets.values())
 
-    def holds(self, target: Target) -> bool:
+    def has(self, target: Target) -> bool:
         """Whether this is still the target of its name."""
         return self._targets.get(target.name) is target
 
@@ -133,23 +133,23 @@ class Targets:
 
     # --- Activities ---
 
-    def activities(self, place: str) -> Iterable[Activity]:
+    def activities(self, scope: str) -> Iterable[Activity]:
         """What happened in the last six weeks, newest first."""
         since = self._clock.now_ns() - ACTIVITIES_NS
         return [
-            each for each in reversed(self._activities) if each.place == place and each.started_ns >= since
+            each for each in reversed(self._activities) if each.scope == scope and each.started_ns >= since
         ]
 
     def last_activity(self, target: Target) -> Activity | None:
         for activity in reversed(self._activities):
-            if (activity.place, activity.resource_id, activity.dimension) == target.name:
+            if (activity.scope, activity.resource_id, activity.dimension) == target.name:
                 return activity
         return None
 
     def activity(self, number: int) -> Activity | None:
         return next((activity for activity in reversed(self._activities) if activity.number == number), None)
 
-    def note(
+    def add_activity(
         self,
         target: Target,
         id_: str,
@@ -176,10 +176,12 @@ class Targets:
         self._activities.append(activity)
         return activity
 
-    async def keep(self, target: Target, *activities: Activity) -> None:
+    async def save_with(self, target: Target, *activities: Activity) -> None:
         """Make a target and activities of it durable, in one commit."""
-        puts: dict[Key, dict[str, Any]] = {_activity_key(each): asdict(each) for each in activities}
-        if self.holds(target):
+        puts: dict[Key, dict[str, Any]] = {
+            _activity_key(each): to_document(asdict(each)) for each in activities
+        }
+        if self.has(target):
             puts[_key(target)] = target.to_json()
         forgotten = []
         since = self._clock.now_ns() - ACTIVITIES_NS

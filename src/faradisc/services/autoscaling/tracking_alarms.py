@@ -60,12 +60,12 @@ async def sync(alarms: Alarms, target: Target, now_ns: int) -> None:
     await _delete(alarms, target, policy, of_another_metric)
     for kind, settings in _settings(target, policy):
         name = alarm_name(target, policy, kind)
-        alarm = alarms.find(target.place, name)
+        alarm = alarms.find(target.scope, name)
         if alarm is None or alarm.settings != settings:
             driven = kind in (HIGH, LOW)
             arn = target.policy_arn(policy)
             made = Alarm(
-                target.place,
+                target.scope,
                 target.region,
                 target.account,
                 name,
@@ -79,7 +79,7 @@ async def sync(alarms: Alarms, target: Target, now_ns: int) -> None:
             await alarms.put(made)
     tracking = policy.tracking
     for kind, state in ((HIGH, tracking.high_state), (LOW, tracking.low_state)):
-        alarm = alarms.find(target.place, alarm_name(target, policy, kind))
+        alarm = alarms.find(target.scope, alarm_name(target, policy, kind))
         # Redrawing an alarm leaves its state, until the first new points decide.
         undecided = state == "INSUFFICIENT_DATA" and len(tracking.points) < LOW_POINTS
         if alarm is not None and alarm.state != state and not undecided:
@@ -91,8 +91,8 @@ async def _move(alarms: Alarms, alarm: Alarm, state: State, policy: ScalingPolic
     rule = alarm.rule
     count = len(tracking.points)
     points = [
-        (tracking.looked_ns - (count - place) * MINUTE_NS, point)
-        for place, point in enumerate(tracking.points)
+        (tracking.looked_ns - (count - position) * MINUTE_NS, point)
+        for position, point in enumerate(tracking.points)
     ][-rule.periods :]
     looked_ns = tracking.looked_ns + tracking.timing.metric_delay_s * SECOND_NS
     why = reason(rule, points, alarm.state, state)
@@ -106,7 +106,7 @@ async def remove(alarms: Alarms, target: Target, policy: ScalingPolicy) -> None:
 
 async def _delete(alarms: Alarms, target: Target, policy: ScalingPolicy, kinds: Iterable[str]) -> None:
     names = [alarm_name(target, policy, kind) for kind in kinds]
-    found = [alarm for alarm in (alarms.find(target.place, name) for name in names) if alarm is not None]
+    found = [alarm for alarm in (alarms.find(target.scope, name) for name in names) if alarm is not None]
     if found:
         await alarms.delete(found)
 

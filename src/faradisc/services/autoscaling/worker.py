@@ -28,7 +28,7 @@ from faradisc.errors import ApiError, ResourceInUseException, ResourceNotFoundEx
 from faradisc.operations.call import Call
 from faradisc.services.autoscaling import customized, tracking_alarms
 from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target
-from faradisc.services.autoscaling.targets import Targets
+from faradisc.services.autoscaling.targets import TargetStore
 from faradisc.services.cloudwatch.alarms import Alarms
 from faradisc.services.cloudwatch.sources import MetricName, Sources
 
@@ -56,10 +56,10 @@ class Present:
     """In the target's direction."""
 
 
-class Scaler:
+class AutoScaler:
     def __init__(
         self,
-        targets: Targets,
+        targets: TargetStore,
         alarms: Alarms,
         catalog: Catalog,
         *,
@@ -88,7 +88,7 @@ class Scaler:
         busy = False
         for target in self._targets.all():
             # One before it took its time; meanwhile this one may have been deregistered.
-            busy = (self._targets.holds(target) and await self._tend(target)) or busy
+            busy = (self._targets.has(target) and await self._process(target)) or busy
         self._due_ns = min(map(_due_ns, self._targets.all()), default=_NEVER_NS)
         return busy
 
@@ -118,7 +118,7 @@ class Scaler:
             return None
         return table, index.throughput
 
-    async def _tend(self, target: Target) -> bool:
+    async def _process(self, target: Target) -> bool:
         now_ns = self._clock.now_ns()
         if _due_ns(target) > now_ns:
             return False
@@ -133,7 +133,7 @@ class Scaler:
         if present is None:
             # A table that is but UPDATING is waited for: it is busy, and its minutes count.
             if self._provided(target) is None:
-                self._rest(target, now_ns)
+                self._skip_minutes(target, now_ns)
             return False
         if target.limits_new:
             return await self._enforce_limits(target, present, now_ns)
@@ -142,9 +142,9 @@ class Scaler:
             return False
         if policy.decided is not None:
             return await self._carry_out(target, policy, present, now_ns)
-        return await self._look(target, policy, present, now_ns)
+        return await self._evaluate_minutes(target, policy, present, now_ns)
 
-    def _rest(self, target: Target, now_ns: int) -> None:
+    def _skip_minutes(self, target: Target, now_ns: int) -> None:
         """Nothing can be scaled: no minute of this time counts later."""
         if target.policy is not None:
             target.policy.decided = None
@@ -173,7 +173,7 @@ class Scaler:
             for which, value in (("min", action.minimum), ("max", action.maximum))
             if value is not None
         )
-        activity = self._targets.note(
+        activity = self._targets.add_activity(
             target,
             self._entropy.uuid(),
             description=f"Setting {words}",
@@ -182,7 +182,7 @@ class Scaler:
             message=f"Successfully set {words}",
             ended_ns=now_ns,
         )
-        await self._targets.keep(target, activity)
+        await self._targets.save_with(target, activity)
         return True
 
     async def _enforce_limits(self, target: Target, present: Present, now_ns: int) -> bool:
@@ -191,7 +191,7 @@ class Scaler:
         wanted = max(minimum, min(maximum, present.capacity))
         if wanted == present.capacity:
             target.limits_new = False
-            await self._targets.keep(target)
+            await self._targets.save_with(target)
             return True
         which = "minimum" if wanted == minimum else "maximum"
         target.limits_new = False  # now: limits that are set while this waits are to be held against it again
@@ -202,12 +202,14 @@ class Scaler:
         if changed and target.policy is not None:
             target.policy.tracking.draw(wanted)
             await tracking_alarms.sync(self._alarms, target, now_ns)
-        await self._targets.keep(target)
+        await self._targets.save_with(target)
         return True
 
     # --- Minutes ---
 
-    async def _look(self, target: Target, policy: ScalingPolicy, present: Present, now_ns: int) -> bool:
+    async def _evaluate_minutes(
+        self, target: Target, policy: ScalingPolicy, present: Present, now_ns: int
+    ) -> bool:
         """Look at the minutes that can be looked at, until one of them asks for a change."""
         tracking = policy.tracking
         oldest = now_ns - now_ns % MINUTE_NS - RETENTION_MINUTES * MINUTE_NS
@@ -228,16 +230,16 @@ class Scaler:
             if decision is None:
                 await self._note_limits_reached(target, policy, present, states)
         if before != (tracking.high_state, tracking.low_state, tracking.drawn_for):
-            await self._targets.keep(target)
+            await self._targets.save_with(target)
         return True
 
     def _value(self, target: Target, policy: ScalingPolicy, minute_ns: int) -> Value | None:
         """What the policy tracks, of one minute: consumed units, or the value of its own metric."""
         specification = policy.configuration.get(CUSTOMIZED)
         if specification is not None:
-            return customized.value_of(specification, self._sources, target.place, minute_ns)
+            return customized.value_of(specification, self._sources, target.scope, minute_ns)
         scaled = target.scaled
-        consumed = MetricName(target.place, NAMESPACE, scaled.consumed_metric, scaled.metric_dimensions)
+        consumed = MetricName(target.scope, NAMESPACE, scaled.consumed_metric, scaled.metric_dimensions)
         points = self._sources.points(consumed, minute_ns, minute_ns + MINUTE_NS, 60)
         return sum(statistic.sum for _, statistic in points)
 
@@ -258,7 +260,7 @@ class Scaler:
                 continue
             member = "MaxCapacity" if code == "AlreadyAtMaxCapacity" else "MinCapacity"
             reason = {"Code": code, member: limit, "CurrentCapacity": present.capacity}
-            activity = self._targets.note(
+            activity = self._targets.add_activity(
                 target,
                 self._entropy.uuid(),
                 description="Attempting to scale due to alarm triggered",
@@ -268,7 +270,7 @@ class Scaler:
                 ended_ns=self._clock.now_ns(),
                 not_scaled=[reason],
             )
-            await self._targets.keep(target, activity)
+            await self._targets.save_with(target, activity)
 
     # --- Changes ---
 
@@ -292,7 +294,7 @@ class Scaler:
         if changed:
             policy.tracking.applied(decision)
             await tracking_alarms.sync(self._alarms, target, now_ns)
-        await self._targets.keep(target)
+        await self._targets.save_with(target)
         return True
 
     def _cause(self, target: Target, policy: ScalingPolicy, kind: str) -> str:
@@ -313,7 +315,7 @@ class Scaler:
             if now is None or now.capacity != wanted:
                 await self._note_failure(target, wanted, cause, error.message or error.wire_name())
             return False
-        activity = self._targets.note(
+        activity = self._targets.add_activity(
             target,
             self._entropy.uuid(),
             description=f"Setting {scaled.words} to {wanted}.",
@@ -322,7 +324,7 @@ class Scaler:
             message=f"Successfully set {scaled.words} to {wanted}. {_WAITING}",
         )
         target.changing = activity.number
-        await self._targets.keep(target, activity)
+        await self._targets.save_with(target, activity)
         return True
 
     async def _note_failure(self, target: Target, wanted: int, cause: str, why: str) -> None:
@@ -332,7 +334,7 @@ class Scaler:
         if last is not None and (last.status, last.description) == ("Failed", description):
             return
         message = f"Failed to set {target.scaled.words} to {wanted}. Reason: {why}"
-        activity = self._targets.note(
+        activity = self._targets.add_activity(
             target,
             self._entropy.uuid(),
             description=description,
@@ -341,7 +343,7 @@ class Scaler:
             message=message,
             ended_ns=self._clock.now_ns(),
         )
-        await self._targets.keep(target, activity)
+        await self._targets.save_with(target, activity)
 
     async def _finish(self, target: Target) -> None:
         """The table is ACTIVE again: the change is fulfilled."""
@@ -349,12 +351,12 @@ class Scaler:
         activity = self._targets.activity(target.changing)
         target.changing = None
         if activity is None:
-            await self._targets.keep(target)
+            await self._targets.save_with(target)
             return
         activity.status = "Successful"
         activity.message = activity.message.replace(_WAITING, _FULFILLED)
         activity.ended_ns = self._clock.now_ns()
-        await self._targets.keep(target, activity)
+        await self._targets.save_with(target, activity)
 
 
 def _due_ns(target: Target) -> int:

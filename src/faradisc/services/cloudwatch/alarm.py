@@ -10,6 +10,7 @@ from typing import Any
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import epoch_seconds
 from faradisc.engine.metrics.alarm_rule import AlarmRule, State
+from faradisc.services.cloudwatch.documents import from_document, to_document
 
 METRIC_DELAY_NS = 60 * SECOND_NS
 """A period is looked at so long after its end, as auto scaling's points are (capacity.md section 2.13)."""
@@ -23,7 +24,7 @@ _ACTIONS: Mapping[State, str] = {
 
 @dataclass(slots=True)
 class Alarm:
-    place: str
+    scope: str
     """Namespace of the catalog: what an account and a region are here."""
     region: str
     account: str
@@ -109,8 +110,8 @@ class Alarm:
         return described
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return to_document(asdict(self))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Alarm:
-        return cls(**stored)
+        return cls(**from_document(stored))

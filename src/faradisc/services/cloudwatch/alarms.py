@@ -19,7 +19,7 @@ from faradisc.clock import Clock, epoch_seconds
 from faradisc.engine.metrics.alarm_rule import State
 from faradisc.model.codec.keyspace import ALARMS_PART
 from faradisc.services.cloudwatch.alarm import Alarm
-from faradisc.services.cloudwatch.documents import Documents, Key
+from faradisc.services.cloudwatch.documents import DocumentStore, Key, from_document, to_document
 from faradisc.storage.api import Store
 
 HISTORY_NS = 30 * DAY_NS
@@ -33,7 +33,7 @@ Name = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class HistoryItem:
     number: int
-    place: str
+    scope: str
     alarm_name: str
     at_ns: int
     kind: str
@@ -54,7 +54,7 @@ class HistoryItem:
 
 class Alarms:
     def __init__(self, store: Store, clock: Clock) -> None:
-        self._documents = Documents(store, ALARMS_PART)
+        self._documents = DocumentStore(store, ALARMS_PART)
         self._clock = clock
         self._alarms: dict[Name, Alarm] = {}
         self._events: deque[HistoryItem] = deque()
@@ -69,41 +69,41 @@ class Alarms:
         for key, document in await self._documents.load():
             if key[0] == "alarm":
                 alarm = Alarm.from_json(document)
-                self._alarms[(alarm.place, alarm.name)] = alarm
+                self._alarms[(alarm.scope, alarm.name)] = alarm
             else:
-                events.append(HistoryItem(**document))
+                events.append(HistoryItem(**from_document(document)))
         self._events.extend(sorted(events, key=lambda event: event.number))
         if self._events:
             self._last_number = self._events[-1].number
 
     # --- Finding ---
 
-    def find(self, place: str, name: str) -> Alarm | None:
-        return self._alarms.get((place, name))
+    def find(self, scope: str, name: str) -> Alarm | None:
+        return self._alarms.get((scope, name))
 
-    def of(self, place: str) -> list[Alarm]:
+    def of(self, scope: str) -> list[Alarm]:
         """The alarms of an account and region, by name."""
         return sorted(
-            (alarm for alarm in self._alarms.values() if alarm.place == place), key=lambda alarm: alarm.name
+            (alarm for alarm in self._alarms.values() if alarm.scope == scope), key=lambda alarm: alarm.name
         )
 
-    def by_arn(self, place: str, arn: str) -> Alarm | None:
-        return next((alarm for alarm in self.of(place) if alarm.arn == arn), None)
+    def by_arn(self, scope: str, arn: str) -> Alarm | None:
+        return next((alarm for alarm in self.of(scope) if alarm.arn == arn), None)
 
     def all(self) -> list[Alarm]:
         return list(self._alarms.values())
 
-    def history(self, place: str) -> list[HistoryItem]:
+    def history(self, scope: str) -> list[HistoryItem]:
         """What happened in the last 30 days, oldest first; deleted alarms included."""
         since = self._clock.now_ns() - HISTORY_NS
-        return [event for event in self._events if event.place == place and event.at_ns >= since]
+        return [event for event in self._events if event.scope == scope and event.at_ns >= since]
 
     # --- Changing ---
 
     async def put(self, alarm: Alarm) -> None:
         """Add an alarm, or replace the settings of the one of that name; its state stays."""
         self.version += 1
-        name = (alarm.place, alarm.name)
+        name = (alarm.scope, alarm.name)
         present = self._alarms.get(name)
         if present is None:
             self._alarms[name] = alarm
@@ -146,7 +146,7 @@ class Alarms:
     ) -> None:
         """Put an alarm into a state; its actions follow a change. One that was deleted while its metrics were
         looked at, or others were, stays deleted."""
-        if self._alarms.get((alarm.place, alarm.name)) is not alarm:
+        if self._alarms.get((alarm.scope, alarm.name)) is not alarm:
             return
         before = {"stateValue": alarm.state, "stateReason": alarm.reason}
         changed = state != alarm.state
@@ -184,7 +184,7 @@ class Alarms:
         keys: list[Key] = []
         events = []
         for alarm in alarms:
-            if self._alarms.pop((alarm.place, alarm.name), None) is None:
+            if self._alarms.pop((alarm.scope, alarm.name), None) is None:
                 continue
             keys.append(_key(alarm))
             deleted = {"version": "1.0", "type": "Delete", "deletedAlarm": _configuration(alarm)}
@@ -205,7 +205,7 @@ class Alarms:
         self._last_number += 1
         text = orjson.dumps(data).decode()
         event = HistoryItem(
-            self._last_number, alarm.place, alarm.name, at_ns, kind, summary[:255], text[:4095]
+            self._last_number, alarm.scope, alarm.name, at_ns, kind, summary[:255], text[:4095]
         )
         self._events.append(event)
         return event
@@ -214,7 +214,7 @@ class Alarms:
         self, alarms: list[Alarm], events: list[HistoryItem], deletes: list[Key] | None = None
     ) -> None:
         puts: dict[Key, dict[str, Any]] = {_key(alarm): alarm.to_json() for alarm in alarms}
-        puts.update({_event_key(event): asdict(event) for event in events})
+        puts.update({_event_key(event): to_document(asdict(event)) for event in events})
         forgotten = list(deletes or ())
         since = self._clock.now_ns() - HISTORY_NS
         while self._events and (len(self._events) > EVENTS_MAX or self._events[0].at_ns < since):
@@ -225,7 +225,7 @@ class Alarms:
 
 
 def _key(alarm: Alarm) -> Key:
-    return ("alarm", alarm.place, alarm.name)
+    return ("alarm", alarm.scope, alarm.name)
 
 
 def _event_key(event: HistoryItem) -> Key:

@@ -45,8 +45,8 @@ class Array:
     def map(self, calculation: Callable[[Series], Series]) -> Array:
         return Array([calculation(member) for member in self.members], self.labels)
 
-    def pick(self, places: Iterable[int]) -> Array:
-        chosen = list(places)
+    def pick(self, positions: Iterable[int]) -> Array:
+        chosen = list(positions)
         return Array([self.members[at] for at in chosen], [self.labels[at] for at in chosen])
 
 
@@ -226,7 +226,9 @@ class _Reader:
     def _labels(self, begun: int, count: int) -> list[str]:
         """Of the members of a list that began at this token: what was written, where that is but an id."""
         written = self._tokens[begun : self._at - 1]
-        ids = [token for place, (kind, token) in enumerate(written) if kind == "name" and place % 2 == 0]
+        ids = [
+            token for position, (kind, token) in enumerate(written) if kind == "name" and position % 2 == 0
+        ]
         return ids if len(ids) == count and len(written) == 2 * count - 1 else [""] * count
 
     def _list(self, end: str) -> list[Value]:
@@ -384,11 +386,11 @@ class _Reader:
         self._work.spend(sum(map(len, array.members)))
         sign = 1 if order == "ASC" else -1
 
-        def place(at: int) -> tuple[bool, float]:
+        def position(at: int) -> tuple[bool, float]:
             values = list(array.members[at].values())
             return not values, sign * _OF_MANY[function](values) if values else 0.0
 
-        return array.pick(sorted(range(len(array.members)), key=place)[:count])
+        return array.pick(sorted(range(len(array.members)), key=position)[:count])
 
     def _slice(self, arguments: list[Value]) -> Value:
         """SLICE(array, first[, end]); without an end, one series."""
@@ -508,11 +510,11 @@ class _Reader:
         self._work.spend(len(self._around.times))
         return self._spread(self._number(value))
 
-    def _member(self, value: Value, place: int) -> Series:
+    def _member(self, value: Value, position: int) -> Series:
         members = self._array(value).members
-        if not -len(members) <= place < len(members):
+        if not -len(members) <= position < len(members):
             self._refuse(f"the array has {len(members)} members")
-        return members[place]
+        return members[position]
 
 
 def _finite(calculation: Callable[..., float], *arguments: float) -> float | None:

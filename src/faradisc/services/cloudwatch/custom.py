@@ -83,10 +83,10 @@ class CustomMetrics:
         series = self._series.get(name)
         return None if series is None else series.unit
 
-    def listed(self, place: str) -> Iterator[tuple[Name, int]]:
+    def listed(self, scope: str) -> Iterator[tuple[Name, int]]:
         """The series of a place, with the beginning of their last minute."""
         for name, series in self._series.items():
-            if name[0] == place:
+            if name[0] == scope:
                 yield name, series.order[-1]
 
     def clear(self) -> None:

@@ -1,4 +1,4 @@
-"""JSON documents by key in one part of the store: what a restart must not lose of small registries."""
+"""JSON documents by key in one part of the store, for small registries that outlive a restart."""
 
 from __future__ import annotations
 
@@ -11,16 +11,30 @@ from faradisc.storage.api import Batch, Part, Store
 
 Key = tuple[str | int, ...]
 
+_STORED_NAMES = {"scope": "place"}
+"""Names of members that documents store under an older name."""
+_NAMES = {stored: name for name, stored in _STORED_NAMES.items()}
 
-class Documents:
-    """Reads everything once, at the start; afterwards only writes. One process owns the store."""
+
+def to_document(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns members under the names that documents store them with."""
+    return {_STORED_NAMES.get(name, name): value for name, value in members.items()}
+
+
+def from_document(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Reverses `to_document`."""
+    return {_NAMES.get(stored, stored): value for stored, value in document.items()}
+
+
+class DocumentStore:
+    """Reads all documents once, at the start; afterwards it only writes. One process owns the store."""
 
     def __init__(self, store: Store, part: Part) -> None:
         self._store = store
         self._part = part
 
     async def load(self) -> list[tuple[Key, dict[str, Any]]]:
-        """Every document, in the order of its key's bytes."""
+        """Returns every document, in the order of its key's bytes."""
         found: list[tuple[Key, dict[str, Any]]] = []
         low: bytes | None = b""
         while low is not None:
@@ -30,7 +44,7 @@ class Documents:
         return found
 
     async def write(self, puts: Mapping[Key, Mapping[str, Any]], deletes: Sequence[Key] = ()) -> None:
-        """All of it in one commit; returns when durable."""
+        """Writes and deletes documents in one commit. Returns when it is durable."""
         batch = Batch(
             self._part,
             puts=[(orjson.dumps(key), orjson.dumps(document)) for key, document in puts.items()],

@@ -95,13 +95,13 @@ class Evaluator:
                 watched_series,
             )
 
-            queries = queries_of(settings["Metrics"], alarm.place)
+            queries = queries_of(settings["Metrics"], alarm.scope)
             try:
                 return dict(watched_series(self._sources, queries, start_ns, end_ns))
             except ValidationException:
                 return {}  # of this time's values the expression makes no series
         metric = MetricName(
-            alarm.place,
+            alarm.scope,
             settings["Namespace"],
             settings["MetricName"],
             dimensions_of(settings.get("Dimensions", ())),

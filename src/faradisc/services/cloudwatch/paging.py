@@ -30,9 +30,9 @@ def page(
             elements = [element for element in elements if key(element) > after]
         except TypeError:
             raise refusal from None
-    told = list(elements[:size])
+    paged = list(elements[:size])
     more = len(elements) > size
-    return told, urlsafe_b64encode(orjson.dumps(key(told[-1]))).decode() if more else None
+    return paged, urlsafe_b64encode(orjson.dumps(key(paged[-1]))).decode() if more else None
 
 
 def _read(token: str, refusal: type[Exception]) -> Any:

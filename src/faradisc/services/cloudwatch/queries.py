@@ -56,7 +56,7 @@ def checked_period(seconds: int) -> int:
     return seconds
 
 
-def queries_of(listed: Sequence[Mapping[str, Any]], place: str) -> list[Query]:
+def queries_of(listed: Sequence[Mapping[str, Any]], scope: str) -> list[Query]:
     """The queries, each after those it needs. Raises: ValidationException."""
     if not 1 <= len(listed) <= QUERIES_MAX:
         raise ValidationException(
@@ -65,11 +65,11 @@ def queries_of(listed: Sequence[Mapping[str, Any]], place: str) -> list[Query]:
     ids = [query["Id"] for query in listed]
     if len(set(ids)) < len(ids):
         raise ValidationException("The values of parameter Id in MetricDataQueries must be unique")
-    queries = [_query(query, place, set(ids)) for query in listed]
+    queries = [_query(query, scope, set(ids)) for query in listed]
     return _in_order(queries)
 
 
-def _query(raw: Mapping[str, Any], place: str, ids: set[str]) -> Query:
+def _query(raw: Mapping[str, Any], scope: str, ids: set[str]) -> Query:
     id_ = raw["Id"]
     if not _ID.fullmatch(id_):
         raise ValidationException(
@@ -97,10 +97,10 @@ def _query(raw: Mapping[str, Any], place: str, ids: set[str]) -> Query:
             expression=text,
             needs=frozenset(needs - {id_}) | (named & {id_}),
         )
-    return _metric_query(raw["MetricStat"], id_, label, returned, place)
+    return _metric_query(raw["MetricStat"], id_, label, returned, scope)
 
 
-def _metric_query(stat: Mapping[str, Any], id_: str, label: str | None, returned: bool, place: str) -> Query:
+def _metric_query(stat: Mapping[str, Any], id_: str, label: str | None, returned: bool, scope: str) -> Query:
     metric = stat["Metric"]
     for member in ("Namespace", "MetricName"):
         if member not in metric:
@@ -108,7 +108,7 @@ def _metric_query(stat: Mapping[str, Any], id_: str, label: str | None, returned
     if not is_statistic(stat["Stat"]):
         raise ValidationException(f"The statistic {stat['Stat']} is not offered by this version of Faradisc.")
     named = MetricName(
-        place, metric["Namespace"], metric["MetricName"], dimensions_of(metric.get("Dimensions", ()))
+        scope, metric["Namespace"], metric["MetricName"], dimensions_of(metric.get("Dimensions", ()))
     )
     return Query(
         id_,
@@ -154,7 +154,7 @@ def times_between(start_ns: int, end_ns: int, period_s: int) -> list[int]:
 
 
 def evaluate(
-    sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int, place: str | None = None
+    sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int, scope: str | None = None
 ) -> dict[str, Series | Array]:
     """The points of every returned query by id, oldest first.
 
@@ -172,7 +172,7 @@ def evaluate(
     times = times_between(start_ns, end_ns, min([*periods.values(), *searched], default=60))
     metrics = [query.id for query in queries if query.metric is not None]
     work = Work()
-    search = None if place is None else _search_in(sources, place, start_ns, end_ns, work)
+    search = None if scope is None else _search_in(sources, scope, start_ns, end_ns, work)
     for query in queries:
         if query.metric is not None:
             values[query.id] = _points(sources, query, start_ns, end_ns)
@@ -199,7 +199,7 @@ def watched_series(sources: Sources, queries: Sequence[Query], start_ns: int, en
     return value
 
 
-def _search_in(sources: Sources, place: str, start_ns: int, end_ns: int, work: Work) -> Search:
+def _search_in(sources: Sources, scope: str, start_ns: int, end_ns: int, work: Work) -> Search:
     """What SEARCH does: the metrics that the terms mean, in order of their names."""
 
     def search(terms: str, statistic: str, period_s: int) -> Array:
@@ -212,7 +212,7 @@ def _search_in(sources: Sources, place: str, start_ns: int, end_ns: int, work: W
         if not period_s:
             raise ValidationException("Period must be 1, 5, 10, 20, 30 or a multiple of 60 seconds, not 0")
         condition = condition_of(terms)
-        listed = [metric for metric, _ in sources.listed(place) if condition(metric)]
+        listed = [metric for metric, _ in sources.listed(scope) if condition(metric)]
         chosen = sorted(listed, key=lambda metric: (metric.namespace, metric.name, metric.dimensions))
         members = []
         for metric in chosen[:FOUND_MAX]:

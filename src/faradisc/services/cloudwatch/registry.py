@@ -27,9 +27,9 @@ from faradisc.services.cloudwatch.operations.get_metric_statistics import get_me
 from faradisc.services.cloudwatch.operations.list_metrics import list_metrics
 from faradisc.services.cloudwatch.operations.put_metric_alarm import put_metric_alarm
 from faradisc.services.cloudwatch.operations.put_metric_data import put_metric_data
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 
-Handler = Callable[[Monitoring, Call], Awaitable[dict[str, Any]]]
+Handler = Callable[[CloudWatch, Call], Awaitable[dict[str, Any]]]
 
 OPERATIONS: Final[Mapping[str, Handler]] = {
     # Metrics

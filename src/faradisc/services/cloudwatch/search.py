@@ -47,8 +47,8 @@ def labels_of(found: Sequence[MetricName]) -> list[str]:
     rows = [[metric.namespace, metric.name, *(value for _, value in metric.dimensions)] for metric in found]
     if len({len(row) for row in rows}) > 1:
         return [" ".join(row) for row in rows]
-    apart = [place for place, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
-    return [" ".join(row[place] for place in apart or (1,)) for row in rows]
+    apart = [position for position, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
+    return [" ".join(row[position] for position in apart or (1,)) for row in rows]
 
 
 def _refuse(terms: str, why: str) -> NoReturn:

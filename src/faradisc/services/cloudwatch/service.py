@@ -11,7 +11,7 @@ from faradisc.services.cloudwatch.sources import MetricsOf, Sources
 from faradisc.storage.api import Store
 
 
-class Monitoring:
+class CloudWatch:
     """The open service."""
 
     def __init__(self, store: Store, catalog: Catalog, clock: Clock, metrics_of: MetricsOf) -> None:
@@ -21,7 +21,7 @@ class Monitoring:
         self.evaluator = Evaluator(self.alarms, self.sources, clock)
         self._catalog = catalog
 
-    def place(self, call: Call) -> str:
+    def scope(self, call: Call) -> str:
         """Where the caller's tables are; metrics and alarms are apart by it as tables are."""
         return self._catalog.resolve("-", call.region, call.account)[0]
 

@@ -18,14 +18,14 @@ MetricsOf = Callable[[str], MetricStore]
 class MetricName:
     """One series of one place (an account and a region)."""
 
-    place: str
+    scope: str
     namespace: str
     name: str
     dimensions: Dimensions
 
     @property
     def key(self) -> tuple[str, str, str, Dimensions]:
-        return self.place, self.namespace, self.name, self.dimensions
+        return self.scope, self.namespace, self.name, self.dimensions
 
     def describe(self) -> dict[str, Any]:
         """A Metric of the model."""
@@ -55,7 +55,7 @@ class Sources:
         something; a part of one does not (metrics.md).
         """
         if metric.namespace == NAMESPACE:
-            store = self._metrics_of(metric.place)
+            store = self._metrics_of(metric.scope)
             return store.get(metric.name, metric.dimensions, start_ns, end_ns, period_s)
         return self.custom.get(metric.key, start_ns, end_ns, period_s)
 
@@ -66,12 +66,12 @@ class Sources:
             return None if known is None else known.unit
         return self.custom.unit(metric.key)
 
-    def listed(self, place: str) -> Iterator[tuple[MetricName, int]]:
+    def listed(self, scope: str) -> Iterator[tuple[MetricName, int]]:
         """Every series of a place with the beginning of its last minute, in no order."""
-        for (name, which), series in self._metrics_of(place).series.items():
-            yield MetricName(place, NAMESPACE, name, which), series.last_ns
-        for (_, namespace, name, which), last in self.custom.listed(place):
-            yield MetricName(place, namespace, name, which), last
+        for (name, which), series in self._metrics_of(scope).series.items():
+            yield MetricName(scope, NAMESPACE, name, which), series.last_ns
+        for (_, namespace, name, which), last in self.custom.listed(scope):
+            yield MetricName(scope, namespace, name, which), last
 
     def drop_all(self) -> None:
         """Forget what clients put; the tables' metrics are not this module's."""

@@ -16,8 +16,8 @@ from faradisc.operations.call import Call
 from faradisc.services.autoscaling import customized, tracking_alarms
 from faradisc.services.autoscaling.dimension import Scaled
 from faradisc.services.autoscaling.errors import ObjectNotFoundException, ValidationException
-from faradisc.services.autoscaling.operations.listing import chosen_targets, told
-from faradisc.services.autoscaling.service import Scaling, names_of
+from faradisc.services.autoscaling.operations.listing import chosen_targets, paged
+from faradisc.services.autoscaling.service import AutoScaling, names_of
 from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target, policy_of
 from faradisc.services.autoscaling.worker import looking_from
 
@@ -29,9 +29,9 @@ COOLDOWN_S_MAX: Final = 86_400 * 7
 _CONFIGURATION: Final = "TargetTrackingScalingPolicyConfiguration"
 
 
-async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
+async def put_scaling_policy(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
     request = call.request
-    target = scaling.target(call)
+    target = autoscaling.target(call)
     present = target.policy
     if present is not None and present.name != request["PolicyName"]:
         if (CUSTOMIZED in present.configuration) != (CUSTOMIZED in request.get(_CONFIGURATION, {})):
@@ -41,21 +41,21 @@ async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
         raise ValidationException(
             "Only one TargetTrackingScaling policy for a given metric specification is allowed."
         )
-    configuration = _checked_configuration(scaling, call, target.scaled, new=present is None)
+    configuration = _checked_configuration(autoscaling, call, target.scaled, new=present is None)
     if configuration is None:
         assert present is not None
         configuration = present.configuration
-    now_ns = scaling.clock.now_ns()
+    now_ns = autoscaling.clock.now_ns()
     if present is None:
         tracking = Tracking(
             target.minimum, target.maximum, policy_of(configuration), looked_ns=looking_from(now_ns)
         )
         policy = ScalingPolicy(
             request["PolicyName"],
-            scaling.entropy.uuid(),
+            autoscaling.entropy.uuid(),
             configuration,
             now_ns,
-            tracking_alarms.new_ids(scaling.entropy),
+            tracking_alarms.new_ids(autoscaling.entropy),
             tracking,
         )
         target.policy = policy
@@ -65,11 +65,11 @@ async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
         policy.tracking.points = []  # they may be of another metric
         policy.tracking.policy = policy_of(configuration)
         policy.decided = None
-    capacity = scaling.scaler.present(target)
+    capacity = autoscaling.autoscaler.present(target)
     if capacity is not None:
         policy.tracking.draw(capacity.capacity)
-    await scaling.targets.save(target)
-    await tracking_alarms.sync(scaling.alarms, target, now_ns)
+    await autoscaling.targets.save(target)
+    await tracking_alarms.sync(autoscaling.alarms, target, now_ns)
     return {
         "PolicyARN": target.policy_arn(policy),
         "Alarms": tracking_alarms.references(target, policy),
@@ -77,7 +77,7 @@ async def put_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
 
 
 def _checked_configuration(
-    scaling: Scaling, call: Call, scaled: Scaled, *, new: bool
+    autoscaling: AutoScaling, call: Call, scaled: Scaled, *, new: bool
 ) -> dict[str, Any] | None:
     """The configuration; None when that of the present policy stays. Raises: ValidationException."""
     request = call.request
@@ -99,8 +99,8 @@ def _checked_configuration(
             "Either a predefined or a customized metric specification must be specified"
         )
     if CUSTOMIZED in configuration:
-        now_ns = scaling.clock.now_ns()
-        customized.check(configuration[CUSTOMIZED], scaling.sources, scaling.place(call), now_ns)
+        now_ns = autoscaling.clock.now_ns()
+        customized.check(configuration[CUSTOMIZED], autoscaling.sources, autoscaling.scope(call), now_ns)
     else:
         _check_metric(configuration["PredefinedMetricSpecification"], scaled)
     _check_numbers(configuration)
@@ -133,14 +133,14 @@ def _check_numbers(configuration: Mapping[str, Any]) -> None:
             raise ValidationException(f"{member} must be between 0 and {COOLDOWN_S_MAX}, not {seconds}")
 
 
-async def describe_scaling_policies(scaling: Scaling, call: Call) -> dict[str, Any]:
+async def describe_scaling_policies(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
     names = call.request.get("PolicyNames")
     found = [
         target
-        for target in chosen_targets(scaling, call)
+        for target in chosen_targets(autoscaling, call)
         if target.policy is not None and (not names or target.policy.name in names)
     ]
-    return told(call, "ScalingPolicies", found, lambda target: list(target.name), _describe)
+    return paged(call, "ScalingPolicies", found, lambda target: list(target.name), _describe)
 
 
 def _describe(target: Target) -> dict[str, Any]:
@@ -157,14 +157,14 @@ def _describe(target: Target) -> dict[str, Any]:
     }
 
 
-async def delete_scaling_policy(scaling: Scaling, call: Call) -> dict[str, Any]:
-    target = scaling.target(call)
+async def delete_scaling_policy(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
+    target = autoscaling.target(call)
     policy = target.policy
     if policy is None or policy.name != call.request["PolicyName"]:
         raise ObjectNotFoundException(
             f"No scaling policy found for {names_of(call)}, policy name: {call.request['PolicyName']}"
         )
     target.policy = None
-    await scaling.targets.save(target)
-    await tracking_alarms.remove(scaling.alarms, target, policy)
+    await autoscaling.targets.save(target)
+    await tracking_alarms.remove(autoscaling.alarms, target, policy)
     return {}

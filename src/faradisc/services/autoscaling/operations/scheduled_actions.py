@@ -15,9 +15,9 @@ from faradisc.services.autoscaling.errors import (
     ObjectNotFoundException,
     ValidationException,
 )
-from faradisc.services.autoscaling.operations.listing import chosen_targets, told
+from faradisc.services.autoscaling.operations.listing import chosen_targets, paged
 from faradisc.services.autoscaling.operations.targets import check_limits
-from faradisc.services.autoscaling.service import Scaling, names_of
+from faradisc.services.autoscaling.service import AutoScaling, names_of
 from faradisc.services.autoscaling.target import ScheduledAction, Target
 
 ACTIONS_PER_TARGET_MAX: Final = 200
@@ -26,15 +26,15 @@ _MOMENT_S_MAX: Final = 16_756_675_199
 """The end of the year 2500: moments are kept in nanoseconds, of which 64 bits hold no 600 years."""
 
 
-async def put_scheduled_action(scaling: Scaling, call: Call) -> dict[str, Any]:
+async def put_scheduled_action(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
     """Add an action, or change what the request names of the one of that name."""
     request = call.request
-    target = scaling.target(call)
+    target = autoscaling.target(call)
     name = request["ScheduledActionName"]
     present = target.actions.get(name)
     if present is None and len(target.actions) >= ACTIONS_PER_TARGET_MAX:
         raise LimitExceededException(f"The limit of {ACTIONS_PER_TARGET_MAX} scheduled actions is reached")
-    action = _action(scaling, call, name, present)
+    action = _action(autoscaling, call, name, present)
     check_limits(action.minimum, action.maximum)
     if action.minimum is None and action.maximum is None:
         raise ValidationException(
@@ -47,17 +47,19 @@ async def put_scheduled_action(scaling: Scaling, call: Call) -> dict[str, Any]:
         parse_schedule(action.schedule)
     except ScheduleError as error:
         raise ValidationException(f"Invalid schedule expression: {error}") from None
-    action.plan(scaling.clock.now_ns())
+    action.plan(autoscaling.clock.now_ns())
     if action.next_ns is None:
         raise ValidationException("The schedule names no moment in the future")
     if action.next_ns > _MOMENT_S_MAX * SECOND_NS:
         raise ValidationException("The schedule names no moment before the year 2501")
     target.actions[name] = action
-    await scaling.targets.save(target)
+    await autoscaling.targets.save(target)
     return {}
 
 
-def _action(scaling: Scaling, call: Call, name: str, present: ScheduledAction | None) -> ScheduledAction:
+def _action(
+    autoscaling: AutoScaling, call: Call, name: str, present: ScheduledAction | None
+) -> ScheduledAction:
     """What the request asks for; what it does not name is the present action's."""
     request = call.request
     schedule = request.get("Schedule", present.schedule if present else None)
@@ -70,14 +72,14 @@ def _action(scaling: Scaling, call: Call, name: str, present: ScheduledAction | 
         limits = {"MinCapacity": present.minimum, "MaxCapacity": present.maximum}
     return ScheduledAction(
         name,
-        present.id if present else scaling.entropy.uuid(),
+        present.id if present else autoscaling.entropy.uuid(),
         schedule,
         request.get("Timezone", present.timezone if present else None),
         _moment(request["StartTime"]) if "StartTime" in request else present.start_ns if present else None,
         _moment(request["EndTime"]) if "EndTime" in request else present.end_ns if present else None,
         limits.get("MinCapacity"),
         limits.get("MaxCapacity"),
-        present.created_ns if present else scaling.clock.now_ns(),
+        present.created_ns if present else autoscaling.clock.now_ns(),
     )
 
 
@@ -97,15 +99,15 @@ def _check_zone(name: str | None) -> None:
         raise ValidationException(f"Invalid timezone: {name}") from None
 
 
-async def describe_scheduled_actions(scaling: Scaling, call: Call) -> dict[str, Any]:
+async def describe_scheduled_actions(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
     names = call.request.get("ScheduledActionNames")
     found = [
         (target, action)
-        for target in chosen_targets(scaling, call)
+        for target in chosen_targets(autoscaling, call)
         for _, action in sorted(target.actions.items())
         if not names or action.name in names
     ]
-    return told(call, "ScheduledActions", found, lambda pair: [*pair[0].name, pair[1].name], _describe)
+    return paged(call, "ScheduledActions", found, lambda pair: [*pair[0].name, pair[1].name], _describe)
 
 
 def _describe(pair: tuple[Target, ScheduledAction]) -> dict[str, Any]:
@@ -128,10 +130,10 @@ def _describe(pair: tuple[Target, ScheduledAction]) -> dict[str, Any]:
     return described
 
 
-async def delete_scheduled_action(scaling: Scaling, call: Call) -> dict[str, Any]:
-    target = scaling.target(call)
+async def delete_scheduled_action(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
+    target = autoscaling.target(call)
     name = call.request["ScheduledActionName"]
     if target.actions.pop(name, None) is None:
         raise ObjectNotFoundException(f"No scheduled action found for {names_of(call)}, name: {name}")
-    await scaling.targets.save(target)
+    await autoscaling.targets.save(target)
     return {}

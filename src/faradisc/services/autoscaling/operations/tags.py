@@ -12,7 +12,7 @@ from faradisc.services.autoscaling.errors import (
     TooManyTagsException,
     ValidationException,
 )
-from faradisc.services.autoscaling.service import Scaling
+from faradisc.services.autoscaling.service import AutoScaling
 from faradisc.services.autoscaling.target import Target
 
 
@@ -27,28 +27,28 @@ def checked_tags(new: Mapping[str, str], present: Mapping[str, str]) -> dict[str
     return tags
 
 
-async def tag_resource(scaling: Scaling, call: Call) -> dict[str, Any]:
-    target = _target(scaling, call)
+async def tag_resource(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
+    target = _target(autoscaling, call)
     target.tags = checked_tags(call.request["Tags"], target.tags)
-    await scaling.targets.save(target)
+    await autoscaling.targets.save(target)
     return {}
 
 
-async def untag_resource(scaling: Scaling, call: Call) -> dict[str, Any]:
-    target = _target(scaling, call)
+async def untag_resource(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
+    target = _target(autoscaling, call)
     gone = call.request["TagKeys"]
     target.tags = {key: value for key, value in target.tags.items() if key not in gone}
-    await scaling.targets.save(target)
+    await autoscaling.targets.save(target)
     return {}
 
 
-async def list_tags_for_resource(scaling: Scaling, call: Call) -> dict[str, Any]:
-    return {"Tags": _target(scaling, call).tags}
+async def list_tags_for_resource(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
+    return {"Tags": _target(autoscaling, call).tags}
 
 
-def _target(scaling: Scaling, call: Call) -> Target:
+def _target(autoscaling: AutoScaling, call: Call) -> Target:
     arn = call.request["ResourceARN"]
-    target = scaling.targets.by_arn(arn)
-    if target is None or target.place != scaling.place(call):
+    target = autoscaling.targets.by_arn(arn)
+    if target is None or target.scope != autoscaling.scope(call):
         raise ResourceNotFoundException(f"The resource was not found: {arn}", extra={"ResourceName": arn})
     return target

@@ -11,9 +11,9 @@ from typing import Any, Final
 from faradisc.operations.call import Call
 from faradisc.services.autoscaling import tracking_alarms
 from faradisc.services.autoscaling.errors import LimitExceededException, ValidationException
-from faradisc.services.autoscaling.operations.listing import check_filter, told
+from faradisc.services.autoscaling.operations.listing import check_filter, paged
 from faradisc.services.autoscaling.operations.tags import checked_tags
-from faradisc.services.autoscaling.service import Scaling
+from faradisc.services.autoscaling.service import AutoScaling
 from faradisc.services.autoscaling.target import Target
 
 TARGETS_MAX: Final = 5000
@@ -21,15 +21,15 @@ TARGETS_MAX: Final = 5000
 CAPACITY_MAX: Final = (1 << 31) - 1
 
 
-async def register_scalable_target(scaling: Scaling, call: Call) -> dict[str, Any]:
+async def register_scalable_target(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
     request = call.request
-    scaled = scaling.scaled(call)
-    scaling.check_exists(call, scaled)
-    place = scaling.place(call)
-    target = scaling.targets.find(place, request["ResourceId"], request["ScalableDimension"])
+    scaled = autoscaling.scaled(call)
+    autoscaling.check_exists(call, scaled)
+    scope = autoscaling.scope(call)
+    target = autoscaling.targets.find(scope, request["ResourceId"], request["ScalableDimension"])
     minimum, maximum = request.get("MinCapacity"), request.get("MaxCapacity")
     if target is None:
-        target = _new(scaling, call, place)
+        target = _new(autoscaling, call, scope)
     elif "Tags" in request:
         raise ValidationException(
             "Tags can be given when a scalable target is registered for the first time only"
@@ -40,21 +40,21 @@ async def register_scalable_target(scaling: Scaling, call: Call) -> dict[str, An
     target.set_limits(minimum, maximum)
     target.role_arn = request.get("RoleARN", target.role_arn)
     target.suspended = {**target.suspended, **request.get("SuspendedState", {})}
-    await scaling.targets.save(target)
+    await autoscaling.targets.save(target)
     return {"ScalableTargetARN": target.arn}
 
 
-def _new(scaling: Scaling, call: Call, place: str) -> Target:
+def _new(autoscaling: AutoScaling, call: Call, scope: str) -> Target:
     request = call.request
     if "MinCapacity" not in request or "MaxCapacity" not in request:
         raise ValidationException(
             "MinCapacity and MaxCapacity are required to register a new scalable target"
         )
-    if len(scaling.targets.of(place)) >= TARGETS_MAX:
+    if len(autoscaling.targets.of(scope)) >= TARGETS_MAX:
         raise LimitExceededException(f"The limit of {TARGETS_MAX} scalable targets is reached")
     role = "AWSServiceRoleForApplicationAutoScaling_DynamoDBTable"
     return Target(
-        place,
+        scope,
         call.region,
         call.account,
         request["ResourceId"],
@@ -62,8 +62,8 @@ def _new(scaling: Scaling, call: Call, place: str) -> Target:
         request["MinCapacity"],
         request["MaxCapacity"],
         f"arn:aws:iam::{call.account}:role/aws-service-role/dynamodb.application-autoscaling.amazonaws.com/{role}",
-        scaling.clock.now_ns(),
-        scaling.entropy.uuid().replace("-", ""),
+        autoscaling.clock.now_ns(),
+        autoscaling.entropy.uuid().replace("-", ""),
         tags=checked_tags(request.get("Tags", {}), {}),
     )
 
@@ -77,23 +77,23 @@ def check_limits(minimum: int | None, maximum: int | None) -> None:
         raise ValidationException("Maximum capacity cannot be less than minimum capacity")
 
 
-async def describe_scalable_targets(scaling: Scaling, call: Call) -> dict[str, Any]:
-    check_filter(scaling, call)
+async def describe_scalable_targets(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
+    check_filter(autoscaling, call)
     request = call.request
     wanted = request.get("ResourceIds")
     found = [
         target
-        for target in scaling.targets.of(scaling.place(call))
+        for target in autoscaling.targets.of(autoscaling.scope(call))
         if (not wanted or target.resource_id in wanted)
         and request.get("ScalableDimension") in (None, target.dimension)
     ]
-    return told(call, "ScalableTargets", found, lambda target: list(target.name), Target.describe)
+    return paged(call, "ScalableTargets", found, lambda target: list(target.name), Target.describe)
 
 
-async def deregister_scalable_target(scaling: Scaling, call: Call) -> dict[str, Any]:
+async def deregister_scalable_target(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
     """Policy and scheduled actions go with the target, and the policy's alarms with it."""
-    target = scaling.target(call)
-    await scaling.targets.delete(target)
+    target = autoscaling.target(call)
+    await autoscaling.targets.delete(target)
     if target.policy is not None:
-        await tracking_alarms.remove(scaling.alarms, target, target.policy)
+        await tracking_alarms.remove(autoscaling.alarms, target, target.policy)
     return {}

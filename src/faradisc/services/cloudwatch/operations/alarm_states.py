@@ -8,13 +8,13 @@ import orjson
 
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.errors import InvalidFormatFault, ResourceNotFound
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 
 
-async def set_alarm_state(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def set_alarm_state(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     """Until the alarm's next look at its metric says otherwise."""
     request = call.request
-    alarm = monitoring.alarms.find(monitoring.place(call), request["AlarmName"])
+    alarm = cloudwatch.alarms.find(cloudwatch.scope(call), request["AlarmName"])
     if alarm is None:
         raise ResourceNotFound(f"Alarm {request['AlarmName']} does not exist")
     data = request.get("StateReasonData")
@@ -23,35 +23,35 @@ async def set_alarm_state(monitoring: Monitoring, call: Call) -> dict[str, Any]:
             orjson.loads(data)
         except orjson.JSONDecodeError:
             raise InvalidFormatFault("StateReasonData is not JSON") from None
-    now_ns = monitoring.clock.now_ns()
-    await monitoring.alarms.move(alarm, request["StateValue"], request["StateReason"], data, now_ns)
+    now_ns = cloudwatch.clock.now_ns()
+    await cloudwatch.alarms.move(alarm, request["StateValue"], request["StateReason"], data, now_ns)
     return {}
 
 
-async def enable_alarm_actions(monitoring: Monitoring, call: Call) -> dict[str, Any]:
-    return await _switch_actions(monitoring, call, enabled=True)
+async def enable_alarm_actions(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
+    return await _switch_actions(cloudwatch, call, enabled=True)
 
 
-async def disable_alarm_actions(monitoring: Monitoring, call: Call) -> dict[str, Any]:
-    return await _switch_actions(monitoring, call, enabled=False)
+async def disable_alarm_actions(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
+    return await _switch_actions(cloudwatch, call, enabled=False)
 
 
-async def _switch_actions(monitoring: Monitoring, call: Call, *, enabled: bool) -> dict[str, Any]:
+async def _switch_actions(cloudwatch: CloudWatch, call: Call, *, enabled: bool) -> dict[str, Any]:
     """Names of no alarm are passed over. Assumed: the model lists no error for them."""
-    place = monitoring.place(call)
-    found = (monitoring.alarms.find(place, name) for name in call.request["AlarmNames"])
-    await monitoring.alarms.enable_actions([alarm for alarm in found if alarm is not None], enabled)
+    scope = cloudwatch.scope(call)
+    found = (cloudwatch.alarms.find(scope, name) for name in call.request["AlarmNames"])
+    await cloudwatch.alarms.enable_actions([alarm for alarm in found if alarm is not None], enabled)
     return {}
 
 
-async def delete_alarms(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def delete_alarms(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     """All or none: one name of no alarm, and nothing is deleted."""
-    place = monitoring.place(call)
+    scope = cloudwatch.scope(call)
     found = []
     for name in dict.fromkeys(call.request["AlarmNames"]):
-        alarm = monitoring.alarms.find(place, name)
+        alarm = cloudwatch.alarms.find(scope, name)
         if alarm is None:
             raise ResourceNotFound(f"Alarm {name} does not exist")
         found.append(alarm)
-    await monitoring.alarms.delete(found)
+    await cloudwatch.alarms.delete(found)
     return {}

@@ -10,12 +10,12 @@ from faradisc.services.cloudwatch.alarms import HistoryItem
 from faradisc.services.cloudwatch.errors import InvalidNextToken
 from faradisc.services.cloudwatch.operations.moments import SECONDS_MAX, moment_ns
 from faradisc.services.cloudwatch.paging import page
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 
 PAGE_SIZE: Final = 100
 
 
-async def describe_alarm_history(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def describe_alarm_history(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     request = call.request
     if "AlarmContributorId" in request:
         raise ValidationException("AlarmContributorId is not offered by this version of Faradisc.")
@@ -30,7 +30,7 @@ async def describe_alarm_history(monitoring: Monitoring, call: Call) -> dict[str
     found = sorted(
         (
             event
-            for event in monitoring.alarms.history(monitoring.place(call))
+            for event in cloudwatch.alarms.history(cloudwatch.scope(call))
             if "MetricAlarm" in types
             and request.get("AlarmName") in (None, event.alarm_name)
             and request.get("HistoryItemType") in (None, event.kind)

@@ -9,20 +9,20 @@ from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.errors import InvalidNextToken
 from faradisc.services.cloudwatch.paging import page
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 from faradisc.services.cloudwatch.sources import dimensions_of
 
 PAGE_SIZE: Final = 50
 _LISTS: Final = {"MetricAlarm": "MetricAlarms", "CompositeAlarm": "CompositeAlarms", "LogAlarm": "LogAlarms"}
 
 
-async def describe_alarms(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def describe_alarms(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     request = call.request
     if "AlarmNames" in request and "AlarmNamePrefix" in request:
         raise ValidationException("AlarmNames and AlarmNamePrefix cannot be specified together")
     if "ChildrenOfAlarmName" in request or "ParentsOfAlarmName" in request:
         raise ValidationException("Composite alarms are not offered by this version of Faradisc.")
-    found = [alarm for alarm in monitoring.alarms.of(monitoring.place(call)) if _is_asked_for(alarm, request)]
+    found = [alarm for alarm in cloudwatch.alarms.of(cloudwatch.scope(call)) if _is_asked_for(alarm, request)]
     size = request.get("MaxRecords", PAGE_SIZE if not request.get("AlarmNames") else 100)
     alarms, token = page(found, lambda alarm: [alarm.name], request.get("NextToken"), size, InvalidNextToken)
     types = request.get("AlarmTypes") or ("MetricAlarm", "CompositeAlarm")
@@ -49,13 +49,13 @@ def _is_asked_for(alarm: Alarm, request: dict[str, Any]) -> bool:
     )
 
 
-async def describe_alarms_for_metric(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def describe_alarms_for_metric(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     """Those of exactly this metric; of its statistic, period and unit where the request names them."""
     request = call.request
     dimensions = dimensions_of(request.get("Dimensions", ()))
     found = [
         alarm.describe()
-        for alarm in monitoring.alarms.of(monitoring.place(call))
+        for alarm in cloudwatch.alarms.of(cloudwatch.scope(call))
         if alarm.settings.get("MetricName") == request["MetricName"]
         and alarm.settings["Namespace"] == request["Namespace"]
         and dimensions_of(alarm.settings.get("Dimensions", ())) == dimensions

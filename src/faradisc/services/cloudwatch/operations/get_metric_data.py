@@ -18,7 +18,7 @@ from faradisc.services.cloudwatch.custom import POINTS_MAX
 from faradisc.services.cloudwatch.errors import InvalidNextToken
 from faradisc.services.cloudwatch.operations.moments import moment_ns
 from faradisc.services.cloudwatch.queries import Query, evaluate, queries_of
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 
 DATAPOINTS_MAX: Final = 100_800
 KEPT_NS: Final = POINTS_MAX * MINUTE_NS
@@ -32,7 +32,7 @@ Row = tuple[str, str, Series]
 """Id, label and points of one result."""
 
 
-async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def get_metric_data(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     request = call.request
     start_ns, end_ns = moment_ns(request["StartTime"], "StartTime"), moment_ns(request["EndTime"], "EndTime")
     if start_ns >= end_ns:
@@ -42,9 +42,9 @@ async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
         raise ValidationException(f"MaxDatapoints must be between 1 and {DATAPOINTS_MAX}, not {size}")
     if "LabelOptions" in request:
         raise ValidationException("LabelOptions are not offered by this version of Faradisc.")
-    place = monitoring.place(call)
-    queries = queries_of(request["MetricDataQueries"], place)
-    now_ns = monitoring.clock.now_ns()
+    scope = cloudwatch.scope(call)
+    queries = queries_of(request["MetricDataQueries"], scope)
+    now_ns = cloudwatch.clock.now_ns()
     end_ns = min(end_ns, now_ns + AHEAD_NS)
     start_ns = min(max(start_ns, now_ns - KEPT_NS), end_ns)
     periods_s = [query.period_s for query in queries if query.metric is not None]
@@ -53,12 +53,12 @@ async def get_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
         raise ValidationException(
             f"You have requested up to {asked:,} datapoints, which exceeds the limit of {PERIODS_MAX:,}."
         )
-    found = evaluate(monitoring.sources, queries, start_ns, end_ns, place)
+    found = evaluate(cloudwatch.sources, queries, start_ns, end_ns, scope)
     newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
-    listed = {query["Id"]: place for place, query in enumerate(request["MetricDataQueries"])}
+    listed = {query["Id"]: scope for scope, query in enumerate(request["MetricDataQueries"])}
     returned = sorted((query for query in queries if query.returned), key=lambda query: listed[query.id])
-    told = [row for query in returned for row in _rows(query, found[query.id])]
-    return _page(told, newest_first, size, request.get("NextToken"))
+    paged = [row for query in returned for row in _rows(query, found[query.id])]
+    return _page(paged, newest_first, size, request.get("NextToken"))
 
 
 def _rows(query: Query, value: Series | Array) -> list[Row]:

@@ -15,14 +15,14 @@ from faradisc.services.cloudwatch.errors import (
 )
 from faradisc.services.cloudwatch.operations.moments import moment_ns
 from faradisc.services.cloudwatch.queries import SHORT_PERIODS_S
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 from faradisc.services.cloudwatch.sources import MetricName, dimensions_of
 from faradisc.services.cloudwatch.statistics import is_percentile, value_of
 
 DATAPOINTS_MAX: Final = 1440
 
 
-async def get_metric_statistics(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def get_metric_statistics(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     """The sentence on too many points is the service's."""
     request = call.request
     plain, extended = request.get("Statistics"), request.get("ExtendedStatistics")
@@ -50,17 +50,17 @@ async def get_metric_statistics(monitoring: Monitoring, call: Call) -> dict[str,
             "You may reduce the datapoints requested by increasing Period, or decreasing the time range."
         )
     metric = MetricName(
-        monitoring.place(call),
+        cloudwatch.scope(call),
         request["Namespace"],
         request["MetricName"],
         dimensions_of(request.get("Dimensions", ())),
     )
-    unit = monitoring.sources.unit(metric) or "None"
-    points = monitoring.sources.points(metric, start_ns, end_ns, period_s)
+    unit = cloudwatch.sources.unit(metric) or "None"
+    points = cloudwatch.sources.points(metric, start_ns, end_ns, period_s)
     if request.get("Unit", unit) != unit:
         points = []
-    told = [_datapoint(at, point, plain or (), extended or (), unit) for at, point in points]
-    return {"Label": metric.name, "Datapoints": [point for point in told if point is not None]}
+    paged = [_datapoint(at, point, plain or (), extended or (), unit) for at, point in points]
+    return {"Label": metric.name, "Datapoints": [point for point in paged if point is not None]}
 
 
 def _period(seconds: int) -> int:

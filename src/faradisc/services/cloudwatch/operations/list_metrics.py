@@ -11,7 +11,7 @@ from faradisc.capacity.config import HOUR_NS
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.errors import InvalidParameterValueException
 from faradisc.services.cloudwatch.paging import page
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 from faradisc.services.cloudwatch.sources import MetricName
 
 PAGE_MAX: Final = 500
@@ -23,18 +23,18 @@ class _ForeignToken(InvalidParameterValueException):
     default_text = "Invalid NextToken"
 
 
-async def list_metrics(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def list_metrics(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     request = call.request
     if request.get("IncludeLinkedAccounts", False) or "OwningAccount" in request:
         raise InvalidParameterValueException(
             "IncludeLinkedAccounts and OwningAccount are not offered by this version of Faradisc."
         )
-    since = monitoring.clock.now_ns() - RECENT_NS if "RecentlyActive" in request else 0
+    since = cloudwatch.clock.now_ns() - RECENT_NS if "RecentlyActive" in request else 0
     wanted = [(each["Name"], each.get("Value")) for each in request.get("Dimensions", ())]
     found = sorted(
         (
             metric
-            for metric, last in monitoring.sources.listed(monitoring.place(call))
+            for metric, last in cloudwatch.sources.listed(cloudwatch.scope(call))
             if request.get("Namespace") in (None, metric.namespace)
             and request.get("MetricName") in (None, metric.name)
             and last >= since

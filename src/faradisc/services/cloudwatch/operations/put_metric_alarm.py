@@ -15,7 +15,7 @@ from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.errors import LimitExceededFault
 from faradisc.services.cloudwatch.queries import queries_of, watched_series
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 from faradisc.services.cloudwatch.statistics import is_percentile
 
 ALARMS_MAX: Final = 5000
@@ -37,21 +37,21 @@ _OF_ONE_METRIC: Final = (
 )
 
 
-async def put_metric_alarm(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def put_metric_alarm(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     request = call.request
-    place = monitoring.place(call)
-    _check(request, place, monitoring)
-    present = monitoring.alarms.find(place, request["AlarmName"])
-    if present is None and len(monitoring.alarms.of(place)) >= ALARMS_MAX:
+    scope = cloudwatch.scope(call)
+    _check(request, scope, cloudwatch)
+    present = cloudwatch.alarms.find(scope, request["AlarmName"])
+    if present is None and len(cloudwatch.alarms.of(scope)) >= ALARMS_MAX:
         raise LimitExceededFault(f"The limit of {ALARMS_MAX} alarms is reached")
-    now_ns = monitoring.clock.now_ns()
+    now_ns = cloudwatch.clock.now_ns()
     tags = {tag["Key"]: tag["Value"] for tag in request.get("Tags", ())}
     if len(tags) > TAGS_PER_RESOURCE_MAX:
         raise ValidationException(f"An alarm has {TAGS_PER_RESOURCE_MAX} tags at most")
     settings = {name: value for name, value in request.items() if name not in ("AlarmName", "Tags")}
-    await monitoring.alarms.put(
+    await cloudwatch.alarms.put(
         Alarm(
-            place,
+            scope,
             call.region,
             call.account,
             request["AlarmName"],
@@ -65,7 +65,7 @@ async def put_metric_alarm(monitoring: Monitoring, call: Call) -> dict[str, Any]
     return {}
 
 
-def _check(request: Mapping[str, Any], place: str, monitoring: Monitoring) -> None:
+def _check(request: Mapping[str, Any], scope: str, cloudwatch: CloudWatch) -> None:
     """Raises: ValidationException."""
     for member in _UNOFFERED:
         if member in request:
@@ -83,10 +83,10 @@ def _check(request: Mapping[str, Any], place: str, monitoring: Monitoring) -> No
     if request.get("DatapointsToAlarm", 1) > request["EvaluationPeriods"]:
         raise ValidationException("DatapointsToAlarm must not be greater than EvaluationPeriods")
     if "Metrics" in request:
-        _check_queries(request, place, monitoring)
+        _check_queries(request, scope, cloudwatch)
     else:
         _check_metric(request)
-    period_s = Alarm(place, "", "", "", dict(request), 0, 0, 0).period_s
+    period_s = Alarm(scope, "", "", "", dict(request), 0, 0, 0).period_s
     if period_s * request["EvaluationPeriods"] > SPAN_S_MAX:
         raise ValidationException(
             "Metrics cannot be checked across more than a day "
@@ -94,20 +94,20 @@ def _check(request: Mapping[str, Any], place: str, monitoring: Monitoring) -> No
         )
 
 
-def _check_queries(request: Mapping[str, Any], place: str, monitoring: Monitoring) -> None:
+def _check_queries(request: Mapping[str, Any], scope: str, cloudwatch: CloudWatch) -> None:
     for member in _OF_ONE_METRIC:
         if member in request:
             raise ValidationException(f"{member} cannot be specified together with Metrics")
     if "EvaluateLowSampleCountPercentile" in request:
         raise ValidationException("EvaluateLowSampleCountPercentile needs an ExtendedStatistic")
-    queries = queries_of(request["Metrics"], place)
+    queries = queries_of(request["Metrics"], scope)
     if sum(query.metric is not None for query in queries) > METRICS_MAX:
         raise ValidationException(f"An alarm watches {METRICS_MAX} metrics at most")
     if sum(query.returned for query in queries) != 1:
         raise ValidationException("Exactly one element of the metrics list should return data")
     # Calculated once, so that an expression without meaning is refused here and not found out at night.
-    now_ns = monitoring.clock.now_ns()
-    watched_series(monitoring.sources, queries, now_ns - 1, now_ns)
+    now_ns = cloudwatch.clock.now_ns()
+    watched_series(cloudwatch.sources, queries, now_ns - 1, now_ns)
 
 
 def _check_metric(request: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from faradisc.services.cloudwatch.errors import (
     MissingRequiredParameterException,
 )
 from faradisc.services.cloudwatch.operations.moments import moment_ns
-from faradisc.services.cloudwatch.service import Monitoring
+from faradisc.services.cloudwatch.service import CloudWatch
 from faradisc.services.cloudwatch.sources import dimensions_of
 
 DATA_MAX: Final = 1000
@@ -28,7 +28,7 @@ _MAGNITUDE_MAX: Final = 2.0**360
 _COUNT_MAX: Final = 2**53
 
 
-async def put_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+async def put_metric_data(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     """All points are checked before the first is taken."""
     request = call.request
     namespace = request["Namespace"]
@@ -42,12 +42,12 @@ async def put_metric_data(monitoring: Monitoring, call: Call) -> dict[str, Any]:
         raise MissingRequiredParameterException("The parameter MetricData is required.")
     if len(data) > DATA_MAX:
         raise InvalidParameterValueException(f"MetricData has at most {DATA_MAX} elements.")
-    place, now_ns = monitoring.place(call), monitoring.clock.now_ns()
+    scope, now_ns = cloudwatch.scope(call), cloudwatch.clock.now_ns()
     checked = [(datum, *_checked(datum, now_ns)) for datum in data]
     for datum, at_ns, statistic in checked:
-        name = (place, namespace, datum["MetricName"], dimensions_of(datum.get("Dimensions", ())))
+        name = (scope, namespace, datum["MetricName"], dimensions_of(datum.get("Dimensions", ())))
         try:
-            monitoring.sources.custom.add(name, at_ns, statistic, datum.get("Unit", "None"))
+            cloudwatch.sources.custom.add(name, at_ns, statistic, datum.get("Unit", "None"))
         except TooManySeries:
             raise InvalidParameterValueException("There are too many metrics to take another one.") from None
     return {}

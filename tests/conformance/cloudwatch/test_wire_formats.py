@@ -25,7 +25,6 @@ from faradisc.operations.call import Call
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.services.cloudwatch import registry
-from faradisc.services.cloudwatch.service import Monitoring
 from faradisc.storage.immediate import run
 from fixtures.in_process import CONFIG
 from fixtures.other_services import MONITORING, Town, client_speaking
@@ -119,7 +118,7 @@ def test_errors_have_one_code_in_every_protocol(town: Town, protocol: str) -> No
 def test_a_failing_disk_is_a_line_in_the_log_here_too(
     town: Town, protocol: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def failing(monitoring: Monitoring, call: Call) -> dict[str, Any]:
+    async def failing(executor: Any, call: Call) -> dict[str, Any]:
         raise StorageError("the disk is gone")
 
     monkeypatch.setattr(registry, "OPERATIONS", {"ListMetrics": failing})

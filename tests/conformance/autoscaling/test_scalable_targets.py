@@ -11,7 +11,7 @@ import pytest
 
 from faradisc.clock import ManualClock
 from faradisc.services.autoscaling.target import Target
-from faradisc.services.autoscaling.worker import Scaler
+from faradisc.services.autoscaling.worker import AutoScaler
 from fixtures.other_services import Town, target_of
 from fixtures.schemas import refused
 
@@ -215,17 +215,17 @@ def test_a_target_that_goes_while_another_is_tended_is_left_alone(
         suspended = {"ScheduledScalingSuspended": True}
         names = town.register(5, 1000, ResourceId=f"table/{table}", SuspendedState=suspended)
         town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
-    tend = Scaler._tend
+    process = AutoScaler._process
     tended: list[Any] = []
 
-    async def tend_and_deregister(scaler: Scaler, target: Target) -> bool:
+    async def process_and_deregister(scaler: AutoScaler, target: Target) -> bool:
         tended.append(target.name)
         for other in scaler._targets.all():
             if other is not target:
                 await scaler._targets.delete(other)
-        return await tend(scaler, target)
+        return await process(scaler, target)
 
-    monkeypatch.setattr(Scaler, "_tend", tend_and_deregister)
+    monkeypatch.setattr(AutoScaler, "_process", process_and_deregister)
     town.work(9 * 3600)
     (left,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
     assert {name[1] for name in tended} == {left["ResourceId"]}
