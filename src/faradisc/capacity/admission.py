@@ -240,37 +240,6 @@ class Limiter:
         if self.guarded:
             self._settle_guarded(bucket, nano, now)
 
-    # The cost of many equal requests at once, for the planner, which records the keys of hot partitions
-    # itself.
-
-    def settle_whole(self, half_units: int, count: int, now: int) -> None:
-        """Takes what `count` requests cost the whole resource; `settle_partitions` takes the rest."""
-        if not count:
-            return
-        self.book()
-        self.counts[half_units] += count
-        for bucket in (*self.quotas, self.maximum, self._table_bucket):
-            if bucket is not None:
-                bucket.take(now, half_units * HALF_UNIT * count)
-
-    def settle_partitions(
-        self,
-        portions: Iterable[tuple[PartitionBucket, int]],
-        half_units: int,
-        now: int,
-        *,
-        eventual: bool = False,
-    ) -> None:
-        """Takes what requests cost the partitions, given how many each has."""
-        self.book()
-        each = half_units * (self.eventual_half if eventual else HALF_UNIT)
-        for bucket, count in portions:
-            bucket.spent += half_units * count
-            bucket.charged += count
-            bucket.take(now, each * count)
-            if bucket.share is not None:
-                bucket.share.take(now, half_units * HALF_UNIT * count)
-
     # --- The rest ---
 
     def bucket_of(self, key: bytes) -> PartitionBucket:

@@ -100,10 +100,6 @@ class Bucket:
         held = max(min(nano * self.scale, self.cap), -self.debt)
         self.used = self.rate * now - held
 
-    def hold(self, ns: int) -> None:
-        """Have so much time pass without filling (planner: it stands for time that repeats itself)."""
-        self.used += self.rate * ns
-
     def exact_rate(self) -> Fraction:
         return Fraction(self.rate, self.scale)
 

@@ -277,16 +277,6 @@ class Resource:
                 found.setdefault(max(self._next_step, cooled), []).append(part.id)
         return min(found.items(), default=None)
 
-    @property
-    def same_until(self) -> int:
-        """Until when `advance` only counts: before that it neither changes rates nor finishes splits. What it
-        may begin meanwhile takes a minute at least."""
-        if self.config.heat_split:
-            return self.due
-        minute = -(-self._next_step // MINUTE_NS) * MINUTE_NS
-        moments = [minute, *(pending.ready_ns for pending in self.splitting.pending[:1])]
-        return min(moments) if self.warm.target is None else min(*moments, self.warm.ready_ns)
-
     def advance(self, now: int) -> list[Event]:
         """Lets time pass until `now`. Returns what happened, in order of time."""
         events: list[Event] = []

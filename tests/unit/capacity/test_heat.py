@@ -140,23 +140,3 @@ def test_a_collection_that_comes_late_is_still_seen_to_rise() -> None:
     part = hot()
     part.writes.watch = watch
     assert cut(part) == NoCut(NoSplit.RISING_KEY, place("log")[:16])
-
-
-def test_equal_requests_at_once_are_equal_requests() -> None:
-    """`settle_whole` and `settle_partitions` together take what as many calls of `settle` do."""
-    one, many = (table(read_units=100, write_units=100) for _ in range(2))
-    where = place("k")
-    for _ in range(50):
-        bucket = one.reads.admit(where, START)
-        assert bucket is not None
-        one.reads.settle(bucket, where, 3, START, eventual=True)
-    bucket = many.reads.bucket_of(where)
-    many.reads.settle_whole(3, 50, START)
-    many.reads.settle_whole(3, 0, START)
-    many.reads.settle_partitions([(bucket, 20), (bucket, 0), (bucket, 30)], 3, START, eventual=True)
-    assert one.reads.buckets[0].balance(START) == many.reads.buckets[0].balance(START)
-    assert one.reads.table_bucket is not None and many.reads.table_bucket is not None
-    assert one.reads.table_bucket.balance(START) == many.reads.table_bucket.balance(START)
-    assert one.reads.tally == many.reads.tally
-    first, second = one.reads.buckets[0], many.reads.buckets[0]
-    assert (first.spent, first.charged) == (second.spent, second.charged)

@@ -62,24 +62,6 @@ def test_a_raise_during_a_split_survives_a_restart() -> None:
     assert len(revived.partitions) == 16
 
 
-def test_until_when_a_resource_stays_as_it_is() -> None:
-    """Where nothing splits for heat, to the end of the minute, or until a split or a raise is done."""
-    hot = table(on_demand=True)
-    assert hot.same_until == hot.due == START + 10 * SECOND_NS
-    classic = table("classic-2017", read_units=5000, write_units=2000)
-    assert classic.same_until == START + MINUTE_NS
-    classic.advance(START + 50 * SECOND_NS)
-    assert classic.due == classic.same_until == START + MINUTE_NS
-    classic.advance(START + MINUTE_NS)
-    assert classic.same_until == START + 2 * MINUTE_NS
-    classic.set_provisioned(8000, 2000, START + 65 * SECOND_NS)
-    classic.advance(START + 2 * MINUTE_NS)
-    assert classic.splitting.pending[0].ready_ns == classic.same_until == START + 125 * SECOND_NS
-    classic.advance(START + 125 * SECOND_NS)
-    classic.raise_warm(24_000, 8_000, START + 125 * SECOND_NS, 30 * SECOND_NS)
-    assert classic.same_until == START + 155 * SECOND_NS
-
-
 def test_an_idle_year_costs_nothing() -> None:
     """Passing over an idle year takes no more steps than cooling down does."""
     resource = table(on_demand=True)
