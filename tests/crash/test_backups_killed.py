@@ -50,10 +50,11 @@ class Writer(threading.Thread):
 
 
 class Scene:
-    """A server that is killed again and again, and a writer who goes on after each start."""
+    """A server that is killed repeatedly, and a writer that continues after each start."""
 
-    def __init__(self, data_dir: Path, servers: ExitStack, seed: int) -> None:
+    def __init__(self, data_dir: Path, servers: ExitStack, seed: int, kills_max: int) -> None:
         self.random = random.Random(seed)
+        self.kills_max = kills_max
         self.servers = servers
         self.options = ("--data-dir", str(data_dir), "--transition-ms", "0")
         self.writers: list[Writer] = []
@@ -77,8 +78,8 @@ class Scene:
         self.write()
 
     def until(self, done: Any) -> None:
-        """Kill up to three times while something is under way; then let it come to its end."""
-        looks = sorted(self.random.randrange(40) for _ in range(3))
+        """Waits until something is done, and kills the server up to `kills_max` times meanwhile."""
+        looks = sorted(self.random.randrange(40) for _ in range(self.kills_max))
         for look in itertools.count():
             if done():
                 return
@@ -121,10 +122,10 @@ class Scene:
         assert (missing, early) == (set(), set())
 
 
-def _kill_during_backups(data_dir: Path, items: int, seed: int) -> None:
+def _kill_during_backups(data_dir: Path, items: int, seed: int, kills_max: int = 3) -> None:
     print(f"seed {seed}")
     with ExitStack() as servers:
-        scene = Scene(data_dir, servers, seed)
+        scene = Scene(data_dir, servers, seed, kills_max)
         scene.load(items)
         scene.write()
         began = time.time()
@@ -165,7 +166,7 @@ def _kill_during_backups(data_dir: Path, items: int, seed: int) -> None:
 
 
 def test_backups_survive_kills(data_dir: Path) -> None:
-    _kill_during_backups(data_dir, 4_000, seed=1)
+    _kill_during_backups(data_dir, 4_000, seed=1, kills_max=2)
 
 
 @pytest.mark.slow

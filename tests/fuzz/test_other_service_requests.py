@@ -143,7 +143,7 @@ def altered(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_altered_requests(bugs_surface: None, seed: int) -> None:
     chance = random.Random(seed)
     town = Town()
