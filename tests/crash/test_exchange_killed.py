@@ -25,7 +25,7 @@ from fixtures.integrity import problems
 from fixtures.schemas import schema
 from fixtures.served import Server
 
-ITEMS = 12_000
+ITEMS = 8_000
 INDEXES = {"all": ("g:S", "n:N", "ALL")}
 
 

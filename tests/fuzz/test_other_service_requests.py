@@ -143,7 +143,7 @@ def altered(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_altered_requests(bugs_surface: None, seed: int) -> None:
     chance = random.Random(seed)
     town = Town()
@@ -164,6 +164,6 @@ def test_altered_requests(bugs_surface: None, seed: int) -> None:
         if answer.status == 200:
             accepted.add(operation)
         if chance.random() < 0.05:
-            town.clock.advance(chance.choice((1, 60, 600, 86_400)))
-    assert accepted == {operation for _, operation, _ in SEEDS}, "each does something now and then"
+            town.clock.advance(chance.choice((1, 60, 600, 600, 3600, 3600, 3600, 86_400)))
+    assert accepted == {operation for _, operation, _ in SEEDS}, "every operation is accepted at least once"
     town.close()
