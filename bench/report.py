@@ -36,7 +36,7 @@ class Table:
         widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
         lines = [
             "  ".join(
-                cell.ljust(width) if number < 2 else cell.rjust(width) for number, (cell, width) in pairs
+                text.ljust(width) if number < 2 else text.rjust(width) for number, (text, width) in pairs
             )
             for pairs in (list(enumerate(zip(row, widths, strict=True))) for row in self.rows)
         ]
@@ -193,9 +193,9 @@ def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     body = []
     for row in rows:
         if row.problem:
-            cells = ["invalid", *[ABSENT] * (len(FIGURES) - 2), str(row.errors)]
+            texts = ["invalid", *[ABSENT] * (len(FIGURES) - 2), str(row.errors)]
         else:
-            cells = [
+            texts = [
                 _rate(row.rate),
                 _rate(row.rate * row.items_per_operation),
                 f"{row.p50_ms:.2f}",
@@ -205,7 +205,7 @@ def _figures(rows: Sequence[Row]) -> list[tuple[str, ...]]:
                 f"{row.client_share:.0%}",
                 str(row.errors),
             ]
-        body.append((row.workload.title, row.label, *cells))
+        body.append((row.workload.title, row.label, *texts))
     return [head, *body]
 
 
@@ -218,18 +218,18 @@ def _ratios(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     body = []
     for ours in (row for row in rows if row.label == OURS):
         target = ours.workload.target
-        cells: list[str] = []
+        texts: list[str] = []
         judged = ABSENT
         for peer in peers:
             theirs = by_place[ours.workload.name, peer]
             if ours.problem or theirs.problem:
-                cells += [ABSENT, ABSENT]
+                texts += [ABSENT, ABSENT]
                 continue
             ratio = ours.ratio_to(theirs)
-            cells += [f"{ratio:.2f}", f"{_cpu_per_item(theirs) / _cpu_per_item(ours):.2f}"]
+            texts += [f"{ratio:.2f}", f"{_cpu_per_item(theirs) / _cpu_per_item(ours):.2f}"]
             if peer == REFERENCE and target is not None:
                 judged = verdict(ratio >= target)
-        body.append((ours.workload.title, judged, ABSENT if target is None else f"{target:g}", *cells))
+        body.append((ours.workload.title, judged, ABSENT if target is None else f"{target:g}", *texts))
     return [tuple(head), *body] if peers and body else []
 
 

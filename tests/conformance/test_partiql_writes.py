@@ -308,7 +308,7 @@ def test_indexes_are_charged_beside_the_table(shelf: Shelf) -> None:
 
 
 def test_the_size_limit_applies_to_the_finished_item(shelf: Shelf) -> None:
-    """Source: capacity-consumption.md section 3, "The 400 KB gate"; errors.md section 6.2."""
+    """Source: capacity-consumption.md section 3, "The 400 KB limit"; errors.md section 6.2."""
     # The names and values of {id: n, x: ...} take 4 bytes beside the text.
     fits, over = "x" * (409_600 - 4), "x" * (409_600 - 3)
     with invalid("Item size has exceeded the maximum allowed size"):

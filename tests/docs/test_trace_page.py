@@ -104,7 +104,7 @@ def test_guide_names_every_budget_and_key_model() -> None:
 
 
 def test_the_rates_of_the_page_are_read() -> None:
-    trace = read_rates("rates.csv", indented(RATES[: RATES.index("## What CloudWatch")]))
+    trace = read_rates("rates.csv", indented(RATES[: RATES.index("## Data of CloudWatch")]))
     assert (trace.skipped, trace.lines_read, trace.duration_s) == (0, 4, 2)
     found = {
         (kind.table, kind.index, kind.key_class, kind.operation, kind.half_units): (
