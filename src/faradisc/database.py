@@ -36,7 +36,7 @@ from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.http import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
-from faradisc.services.administration.desk import Desk
+from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices
 from faradisc.storage.api import Store
 
@@ -106,7 +106,7 @@ class Database:
             execute=self.execute,
         )
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
-        self.desk = Desk(backend, self._sweeper, self.work)
+        self.administration = Administration(backend, self._sweeper, self.work)
         """The operations of administrators."""
         self.checks = OnlineCheck(store, backend.clock, backend.backups.storage)
         """Checks of the whole database while it serves requests (`faradisc check --url`)."""

@@ -42,17 +42,17 @@ def at_once(world: World, seconds: int) -> None:
     world.client.list_tables()
 
 
-def by_the_desk(world: World, seconds: int) -> None:
-    run(world.database.database.desk.advance(seconds))
+def by_the_admin_api(world: World, seconds: int) -> None:
+    run(world.database.database.administration.advance(seconds))
 
 
 def in_two(world: World, seconds: int) -> None:
     """The first jump ends while partitions split."""
     at_once(world, 35)
-    by_the_desk(world, seconds - 35)
+    by_the_admin_api(world, seconds - 35)
 
 
-@pytest.mark.parametrize("jump", [at_once, by_the_desk, in_two])
+@pytest.mark.parametrize("jump", [at_once, by_the_admin_api, in_two])
 @pytest.mark.parametrize(
     "more",
     [
@@ -85,7 +85,7 @@ def test_children_that_turn_out_to_be_full_are_split_as_soon_as_when_time_passes
 ) -> None:
     """A raise cuts where nothing is: one child has all there is, and more than fits."""
     seen = []
-    for pass_time in (slowly, at_once, by_the_desk):
+    for pass_time in (slowly, at_once, by_the_admin_api):
         world = worlds("aws:3000/1000/16KB")
         world.create(units=(10, 200), sort_key=True)
         for number in range(30):
@@ -109,7 +109,7 @@ def test_a_split_begins_with_the_writes_however_far_the_clock_goes(world: World,
     for number in range(20):
         world.client.put_item(TableName="Orders", Item={"p": {"S": str(number)}, "v": {"S": "x" * 1000}})
     written_ns = world.clock.now_ns()
-    by_the_desk(world, seconds)
+    by_the_admin_api(world, seconds)
     assert world.clock.now_ns() == written_ns + seconds * 10**9
     started, *ended = world.see()["splits"]
     assert 0 < started["at_ns"] - written_ns <= 10 * 10**9

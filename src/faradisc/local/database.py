@@ -181,14 +181,16 @@ class LocalDatabase:
         """
         with self._exclusive():
             database = self._worked()
-            return database.desk.capacity(table, self.region, database.account)
+            return database.administration.capacity(table, self.region, database.account)
 
     def change_capacity(self, table: str, wanted: dict[str, Any]) -> dict[str, Any]:
         """Changes a table's capacity: {"partitions": 4}, {"balance": {"write": 0}} and the other settings of
         services/administration/throughput.py. Returns its capacity afterwards. Raises AdminError."""
         with self._exclusive():
             database = self._worked()
-            return run_whole(database.desk.change_capacity, table, self.region, database.account, wanted)
+            return run_whole(
+                database.administration.change_capacity, table, self.region, database.account, wanted
+            )
 
     def record(self, recorder: TraceRecorder | None) -> None:
         """Passes every charge to a recorder from now on; None: stops recording."""

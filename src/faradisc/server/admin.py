@@ -153,37 +153,37 @@ def _failure(status: int, sentence: str) -> HttpResponse:
 async def _console(page: PageRequest) -> HttpResponse:
     from faradisc import console  # noqa: PLC0415 - few servers draw pages
 
-    desk, status = page.database.desk, 200
+    administration, status = page.database.administration, 200
     try:
         if page.name:
-            shown = desk.capacity(page.name, page.region, page.account)
+            shown = administration.capacity(page.name, page.region, page.account)
             body = console.table_page(shown, page.pages.history, page.query_string)
         else:
-            body = console.index_page(desk.tables(page.region, page.account), page.query_string)
+            body = console.index_page(administration.tables(page.region, page.account), page.query_string)
     except AdminError as mistake:
         status, body = 404, console.error_page(str(mistake))
     return HttpResponse(status, body, console.CONTENT_TYPE.encode(), None, None)
 
 
 async def _tables(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.desk.tables(page.region, page.account))
+    return _answer(page.database.administration.tables(page.region, page.account))
 
 
 async def _capacity(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.desk.capacity(page.name, page.region, page.account))
+    return _answer(page.database.administration.capacity(page.name, page.region, page.account))
 
 
 async def _change_capacity(page: PageRequest) -> HttpResponse:
-    desk = page.database.desk
-    return _answer(await desk.change_capacity(page.name, page.region, page.account, page.body()))
+    administration = page.database.administration
+    return _answer(await administration.change_capacity(page.name, page.region, page.account, page.body()))
 
 
 async def _events(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.desk.events())
+    return _answer(page.database.administration.events())
 
 
 async def _clock(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.desk.clock())
+    return _answer(page.database.administration.clock())
 
 
 async def _advance(page: PageRequest) -> HttpResponse:
@@ -191,15 +191,15 @@ async def _advance(page: PageRequest) -> HttpResponse:
     for name in wanted:
         if name != "advance_s":
             raise AdminError(f"There is no setting {name!r} to change.")
-    return _answer(await page.database.desk.advance(wanted.get("advance_s")))
+    return _answer(await page.database.administration.advance(wanted.get("advance_s")))
 
 
 async def _jobs(page: PageRequest) -> HttpResponse:
-    return _answer(await page.database.desk.jobs(page.region, page.account))
+    return _answer(await page.database.administration.jobs(page.region, page.account))
 
 
 async def _expire(page: PageRequest) -> HttpResponse:
-    return _answer(await page.database.desk.expire_now())
+    return _answer(await page.database.administration.expire_now())
 
 
 async def _check(page: PageRequest) -> HttpResponse:

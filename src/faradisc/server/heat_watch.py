@@ -20,5 +20,5 @@ def every_s(time_scale: float) -> float:
 async def keep_watching(serving: Serving, history: HeatHistory, stop: asyncio.Event, pause_s: float) -> None:
     """Records every `pause_s` seconds until `stop` is set."""
     while not stop.is_set():
-        serving.database.desk.watch(history)
+        serving.database.administration.watch(history)
         await pause(pause_s, stop)

@@ -1,4 +1,4 @@
-"""The database seen and handled from inside: what Amazon's service does not show and its API does not offer.
+"""The database from inside: what DynamoDB does not show and its API does not offer.
 
-Plain data in and out; `server/admin.py` puts it behind `/_faradisc/...`, `local/` gives it to tests.
+Plain data in and out; `server/admin.py` serves it at `/_faradisc/...`, `local/` offers it to tests.
 """

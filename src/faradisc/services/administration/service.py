@@ -1,4 +1,7 @@
-"""Everything an administrator can ask of an open database, in one place."""
+"""What an administrator can see and do: throughput from inside, time, background work.
+
+The admin API (server/admin.py), the console and the in-process client call it.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,17 @@ from faradisc.services.administration import throughput
 from faradisc.services.administration.throughput import AdminError, NoSuchTable
 
 WORK_STEPS_MAX = 100_000
-"""Steps of background work that moving the clock may bring about before it answers."""
+"""Most steps of background work before a request to move the clock is answered."""
 
 
-class Desk:
+class Administration:
     def __init__(self, backend: Backend, sweeper: Sweeper, work: Callable[[], Awaitable[bool]]) -> None:
         self._backend = backend
         self._sweeper = sweeper
         self._work = work
 
     def _table(self, name: str, region: str, account: str) -> Table:
-        """Raises: NoSuchTable."""
+        """Raises NoSuchTable."""
         try:
             return self._backend.catalog.for_control(name, region, account)
         except ApiError as missing:
@@ -36,7 +39,7 @@ class Desk:
     # --- Throughput ---
 
     def tables(self, region: str, account: str) -> list[dict[str, Any]]:
-        """All tables with what one line can say of their throughput."""
+        """Returns all tables, each with a summary of its throughput."""
         shown = []
         for name in self._backend.catalog.names(region, account):
             table = self._table(name, region, account)
@@ -55,22 +58,22 @@ class Desk:
         return shown
 
     def capacity(self, name: str, region: str, account: str) -> dict[str, Any]:
-        """Raises: AdminError."""
+        """Returns the throughput of a table from inside. Raises AdminError."""
         return throughput.describe(self._table(name, region, account))
 
     async def change_capacity(
         self, name: str, region: str, account: str, wanted: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """See services/administration/throughput.py for what can be wanted. Raises: AdminError."""
+        """Changes a table's throughput (throughput.py says how). Raises AdminError."""
         table = self._table(name, region, account)
         return await throughput.change(self._backend.catalog.meter, table, wanted)
 
     def events(self) -> list[dict[str, Any]]:
-        """Splits, refusals to split and growth of all tables, the latest last."""
+        """Returns splits, rejected splits and growth of all tables, the latest last."""
         return list(self._backend.catalog.meter.recent)
 
     def watch(self, history: HeatHistory) -> None:
-        """Let a history of heat see what is warm now."""
+        """Takes a sample of the hottest partitions."""
         observe_heat(history, self._backend.clock.now_ns(), self._backend.catalog.meter.resources())
 
     # --- Time ---
@@ -80,7 +83,7 @@ class Desk:
         return {"now_ns": clock.now_ns(), "movable": isinstance(clock, MovableClock)}
 
     async def advance(self, seconds: Any) -> dict[str, Any]:
-        """Move a virtual clock forward and do the work that has come due. Raises: AdminError."""
+        """Moves a virtual clock forward and runs the background work that is due. Raises AdminError."""
         clock: Clock = self._backend.clock
         if not isinstance(clock, MovableClock):
             raise AdminError("This clock is the machine's and cannot be moved; serve with --virtual-clock.")
@@ -88,8 +91,8 @@ class Desk:
             raise AdminError("advance_s is a number of seconds, 0 or more.")
         if clock.now_ns() + seconds * 1e9 > LAST_NS:
             raise AdminError("The clock goes to the year 2200 and no farther.")
-        # What was written until now is handled first; then the meters' next step is the first that meets the
-        # new time, and lets it pass in pieces.
+        # Handles what was written until now. The next step then meets the new time and lets it pass in
+        # pieces.
         await self._backend.catalog.meter.step()
         clock.advance(seconds)
         for _ in range(WORK_STEPS_MAX):
@@ -100,11 +103,11 @@ class Desk:
     # --- Background work ---
 
     async def expire_now(self) -> dict[str, Any]:
-        """Delete every item that has expired, without delay."""
+        """Deletes every expired item now."""
         return {"expired": await self._sweeper.expire_now()}
 
     async def jobs(self, region: str, account: str) -> dict[str, Any]:
-        """Indexes that are being filled, and how far they have come."""
+        """Returns the indexes that are being filled, with their progress."""
         catalog, store = self._backend.catalog, self._backend.store
         filling = []
         for name in catalog.names(region, account):
