@@ -1,6 +1,6 @@
-"""Whatever stands in the headers and the query: an answer of the service, never an exception of ours.
+"""Any headers and any query lead to an error of the API, never to another exception.
 
-A strict authenticator that lets something pass without the secret would fail here too.
+A strict authenticator that accepts a request without the secret fails here too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The file of access keys: what is in it, who may open it, and what happens when it changes."""
+"""The file of access keys: its content, its encryption, and changes."""
 
 from __future__ import annotations
 

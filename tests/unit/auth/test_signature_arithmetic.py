@@ -1,4 +1,4 @@
-"""Signatures computed here against signatures made by botocore's signer."""
+"""Signatures compared with those of botocore's signer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BODY = b'{"TableName":"t"}'
 
 
 def signed(url: str, headers: dict[str, str], *, by_query: bool = False) -> tuple[bytes, dict[bytes, bytes]]:
-    """What the server receives of a request that botocore signed: its target and its headers.
+    """Returns target and headers of a request that botocore signed.
 
     A presigned request has no body here: botocore would move it into the query.
     """
@@ -64,7 +64,7 @@ def test_query_signatures() -> None:
 
 
 def test_signing_key_of_the_published_example() -> None:
-    """The example of AWS's description of Signature Version 4: 20120215, us-east-1, iam."""
+    """The example in AWS's description of Signature Version 4: 20120215, us-east-1, iam."""
     key = signature.signing_key("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "20120215", "us-east-1", "iam")
     assert key.hex() == "f4780e2d9f65fa895f9c67b32ce1baf0b0d8a43505a000a1a9e090d414db404d"
 

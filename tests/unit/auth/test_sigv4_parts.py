@@ -1,4 +1,4 @@
-"""The parts of a signature: what is accepted, and each complaint. Texts: errors.md section 5."""
+"""The parts of a signature: accepted forms and each error. Texts: errors.md section 5."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_cached_header_with_missing_parts_is_rejected() -> None:
 
 
 def test_header_that_begins_with_the_signature_is_not_cached() -> None:
-    """Its beginning names nobody: another header that begins alike may name someone else."""
+    """The part before its signature has no key id: another header with the same beginning may have any."""
     for key_id in ("ONE", "TWO"):
         header = (
             f"AWS4-HMAC-SHA256 Signature=x, Credential={key_id}/1/r/dynamodb/aws4_request, SignedHeaders=host"

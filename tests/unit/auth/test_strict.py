@@ -1,4 +1,4 @@
-"""Strict authentication against requests that botocore signed: what passes, and each refusal.
+"""Strict authentication of requests that botocore signed: accepted requests and each error.
 
 Situations and texts: errors.md section 5. The clock stands still unless a test moves it.
 """
@@ -35,7 +35,7 @@ TARGET = "DynamoDB_20120810.GetItem"
 
 
 class FixedKeys(FixedKeyring):
-    """Keys that a test can exchange."""
+    """Keys that a test can replace."""
 
     def put(self, *keys: AccessKey) -> None:
         self._keys = {key.key_id: key for key in keys}
@@ -70,7 +70,7 @@ def signed(
     query_expires: int | None = None,
     headers: dict[str, str] | None = None,
 ) -> HttpRequest:
-    """A request as the server receives it, signed by botocore at that second."""
+    """Returns a request signed by botocore at that second, in the form the server receives."""
     monkeypatch.setattr(botocore.auth, "get_current_datetime", lambda: datetime.fromtimestamp(at_s, UTC))
     sent = {"X-Amz-Target": target, "Content-Type": "application/x-amz-json-1.0", **(headers or {})}
     request = AWSRequest(method="POST", url=url, data=b"" if query_expires else body, headers=sent)
@@ -97,7 +97,7 @@ def replaced(request: HttpRequest, old: bytes, new: bytes) -> HttpRequest:
 
 
 def refuse(strict: StrictAuthenticator, request: HttpRequest, error: type[ApiError], text: str) -> None:
-    """Twice: what was refused once must not be remembered as good."""
+    """Checks the error twice: a rejected request must not be cached as verified."""
     for _ in range(2):
         with pytest.raises(error) as caught:
             strict(request)
@@ -506,7 +506,7 @@ def test_secrets_stay_out_of_representations() -> None:
 def test_each_service_accepts_only_its_own_signatures(
     strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Good where it was signed for, refused elsewhere, also once its header is known."""
+    """Accepted by its own service, rejected by others, even when its header is cached."""
     request = signed(monkeypatch, service="monitoring")
     for _ in range(2):
         assert strict(request, "monitoring").service == "monitoring"

@@ -1,4 +1,4 @@
-"""Damaged backups and full disks: found before anything is visible, named, and nothing is changed."""
+"""Damaged backups and full disks: found before anything is visible, and named in the error."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_damage_after_the_verification_leaves_no_table(
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Every backup is too large to wait for; the sizes of what is read of the rows."""
+    """Makes requests not wait for any verification; collects the sizes of reads."""
     monkeypatch.setattr(verification, "AT_ONCE_BYTES", 0)
     monkeypatch.setattr(verification, "STEP_BYTES", 9_000)
     read, sizes = DirectoryBackupStorage.read, []
@@ -258,7 +258,7 @@ def test_restore_is_tried_again_after_a_bug_and_then_leaves_no_table(
 def test_backup_is_abandoned_after_a_bug_and_system_backup_tried_again(
     process: Stepped, monkeypatch: pytest.MonkeyPatch, is_of_deleted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is given up; that of a deleted table is tried again, for its items are nowhere else."""
+    """A user's backup is abandoned; a system backup is tried again, because its items exist nowhere else."""
     dynamodb = process.client()
     kept = rows(dynamodb, "source")
     if is_of_deleted:

@@ -1,4 +1,4 @@
-"""The bytes of a backup: what is written is read again, and nothing else is."""
+"""The file formats of a backup: written data is read back, and any other is rejected."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The past of a table against a record of all its states.
+"""The past of a table, compared with a record of all its states.
 
-What it proves: that a walk over a past moment, and one over what changed between two, give exactly what a
-list of all states says, whatever the pages, however hot a key, over the borders of days, and while the table
-is written between the pages. Seeds are the parameters.
+What it proves: a walk over a past time, and one over the changes between two, equal the recorded states: for
+any page size, for hot keys, across days, and while the table is written between pages. The parameters are
+seeds.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ State = dict[str, Item]
 
 
 class Scene:
-    """A table with a history, and every state it ever had."""
+    """A table with a history, and a record of all its states."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
@@ -57,7 +57,7 @@ class Scene:
         return self.catalog.for_data(*PLACE)
 
     def write(self, values: dict[str, int | None]) -> None:
-        """Put or delete (None) items, in one commit."""
+        """Puts or deletes (None) items, in one commit."""
         items = {key: item_of(key, value) for key, value in values.items()}
         changes = [
             Change(self.table, {"p": {"S": key}}, lambda _, item=item: item) for key, item in items.items()
@@ -127,7 +127,7 @@ def some_write(rng: random.Random, keys: int) -> dict[str, int | None]:
 
 
 def some_time(rng: random.Random) -> float:
-    """Seconds between writes: often none, sometimes a second, rarely a day or two."""
+    """Returns the seconds between writes: often none, sometimes one, rarely a day or two."""
     return rng.choice((0, 0, 0, 1, 1, 60, 20_000, 100_000))
 
 

@@ -1,7 +1,7 @@
-"""A process ends between finishing the files of a backup and noting that they are finished.
+"""A process ends after the files of a backup are complete and before its row is.
 
-What it proves: the next start takes the files as they are, for a user's backup and for that of a deleted
-table; before, it made them once more, found them in its way, and gave the backup up. Found by the simulation.
+What it proves: the next start adopts the files, for a user's backup and for that of a deleted table. Earlier
+it wrote them again, failed because they existed, and abandoned the backup. Found by the simulation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The live pages, drawn from what the capacity core itself says of a resource under load."""
+"""The live pages of a resource under load, with data of the capacity core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOSTILE = "<script>alert('x')</script>\x00"
 
 
 def described(resource: Resource, at_s: float, **changes: Any) -> dict[str, Any]:
-    """A table of one resource as the admin API describes it (services/administration/throughput.py)."""
+    """Returns the admin API's description of a table (services/administration/throughput.py)."""
     now = START + int(at_s * SECOND_NS)
     return {
         "table": "Orders",
@@ -63,7 +63,7 @@ def cells(page: ElementTree.Element) -> list[list[int | None]]:
 
 
 def test_a_table_under_load() -> None:
-    """One key written at three times what a partition serves: refusals, heat, a split log at last."""
+    """One key is written at three times a partition's limit: throttles, heat, a logged split."""
     resource, history = small(), HeatHistory()
     for step in range(0, 60, 2):
         load(resource, [(place("hot"), 30)], 2, start_s=step)

@@ -1,5 +1,5 @@
-"""Ctrl-C in a request of the in-process client: the request ends, then KeyboardInterrupt is raised, and the
-database goes on."""
+"""Ctrl-C in a request of the in-process client: KeyboardInterrupt is raised at its end, and the
+database stays usable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalDa
 
 
 def interrupted(action: Callable[[], Any], at: int) -> int:
-    """Interrupt an action at one of the calls it makes. Returns: how many it has made."""
+    """Interrupts an action at one of its calls. Returns the number of calls."""
     calls = 0
 
     def count(frame: FrameType, event: str, _: Any) -> None:

@@ -1,4 +1,4 @@
-"""boto3 clients inside the process: what comes back, and that nothing goes out."""
+"""boto3 clients inside the process: their answers, without any network access."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def create(client: Any, name: str = "things") -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No connection, no search for credentials, no sleep: each would be a mistake here."""
+    """Fails on a connection, a search for credentials, or a sleep."""
 
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a local client must not do this")
@@ -154,7 +154,7 @@ def test_databases_are_separate_and_reset_empties_one(database: LocalDatabase) -
 
 
 def test_reset_clears_metrics() -> None:
-    """So one test's metrics are not those of the next, whose tables have the same names."""
+    """The next test's tables of the same names have no metrics of this one."""
     clock = ManualClock()
     with LocalDatabase(clock=clock) as database:
         client, metrics = database.client(), database.client("cloudwatch")
@@ -288,7 +288,7 @@ def test_environment_does_not_redirect_clients(
 
 
 def credential_of(client: Any) -> tuple[str, str | None]:
-    """Access key and session token as a request carries them."""
+    """Returns the access key and session token of a request."""
     seen: list[HttpRequest] = []
 
     def answer(request: HttpRequest) -> HttpResponse:
@@ -378,7 +378,7 @@ def test_streams_requests_name_their_service(database: LocalDatabase) -> None:
 
 
 def test_specific_handler_precedes_and_general_stubber_follows(database: LocalDatabase) -> None:
-    """moto listens to `before-send` of all services; a test injects a fault into one operation."""
+    """moto handles `before-send` of all services; a test injects an error into one operation."""
     client = database.client()
     stubbed: Callable[..., AWSResponse] = lambda **_: response_of("", FINE)  # noqa: E731
     client.meta.events.register("before-send", stubbed)

@@ -1,4 +1,4 @@
-"""Time to live of an in-process database: delayed as long as was asked, or deleted at a word."""
+"""Time to live of an in-process database: deletion after the delay, or on demand."""
 
 from __future__ import annotations
 

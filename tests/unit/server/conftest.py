@@ -1,4 +1,4 @@
-"""A listener over any handler, and a client that speaks raw bytes."""
+"""A listener with any handler, and a client that sends raw bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Client:
         await self.writer.drain()
 
     async def answer(self, *, to_head: bool = False) -> Answer:
-        """Read one answer."""
+        """Reads one answer."""
         head = await self.reader.readuntil(b"\r\n\r\n")
         first, *lines = head[:-4].split(b"\r\n")
         version, status, _ = first.split(b" ", 2)
@@ -55,13 +55,13 @@ class Client:
         return await self.answer()
 
     def reset(self) -> None:
-        """Go away at once, as a killed process does."""
+        """Resets the connection, as a killed process does."""
         at_once = struct.pack("ii", 1, 0)
         self.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, at_once)
         self.writer.transport.abort()
 
     async def at_end(self) -> bool:
-        """Whether the server sends nothing more and has closed its direction."""
+        """Whether the server has closed its direction and sends nothing more."""
         return await self.reader.read() == b""
 
 
@@ -115,7 +115,7 @@ def run(request: pytest.FixtureRequest) -> Callable[[Coroutine[Any, Any, None]],
 
 
 class Echo:
-    """Answers with what was asked, and remembers it."""
+    """Answers with the size and content of the body, and records requests."""
 
     def __init__(self) -> None:
         self.requests: list[HttpRequest] = []
@@ -131,7 +131,7 @@ def echo() -> Echo:
 
 
 class Gate:
-    """A handler that waits, as a write waits for its sync, until the test lets it go on."""
+    """A handler that waits until the test releases it, as a write waits for its sync."""
 
     def __init__(self) -> None:
         self.waiting: list[asyncio.Future[None]] = []

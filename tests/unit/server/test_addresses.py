@@ -1,4 +1,4 @@
-"""Resolving, judging and binding addresses, and the sentences when that fails."""
+"""Resolving and binding addresses, and the error messages."""
 
 from __future__ import annotations
 

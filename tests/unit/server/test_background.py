@@ -1,4 +1,4 @@
-"""keep_working: step after step, until told to stop."""
+"""keep_working: steps until it is stopped."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def work(*outcomes: bool | Exception) -> list[bool | Exception]:
-    """Run until the script ends; what of it is left."""
+    """Runs until the script ends. Returns the rest of the script."""
 
     async def scenario() -> list[bool | Exception]:
         stop = asyncio.Event()
@@ -59,7 +59,7 @@ def test_work_continues_without_pause_until_there_is_none(pauses: list[float]) -
 def test_failed_step_is_followed_by_the_usual_pause(
     pauses: list[float], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They had their step, and have it again as soon as ever; the log tells of fewer and fewer failures."""
+    """The other jobs have run their step; the log has fewer and fewer of the failures."""
     mistake = ValueError("a bug")
     with caplog.at_level(logging.ERROR):
         assert work(mistake, mistake, True, *[mistake] * 1100, False) == []

@@ -1,4 +1,4 @@
-"""HTTP over real sockets: what clients send, well or badly, and what they get."""
+"""HTTP over real sockets: valid and invalid requests, and their answers."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ def test_declared_body_over_16_mib_is_rejected_before_it_is_read(serve: Any, run
 
 
 def test_client_that_sends_17_mb_anyway_reads_the_rejection(serve: Any, run: Run, echo: Any) -> None:
-    """What it sends is read and thrown away; closing at once would reset the connection under it."""
+    """Further bytes are read and discarded; closing at once would reset the connection."""
 
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:

@@ -15,7 +15,7 @@ Run = Callable[[Coroutine[Any, Any, None]], None]
 
 
 class Outcome:
-    """What `ended` was told, and when."""
+    """The calls of `ended`."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, BaseException | None]] = []
@@ -87,7 +87,7 @@ def test_coroutine_continues_when_its_future_is_done(run: Run) -> None:
 
 
 def test_many_coroutines_share_one_future(run: Run) -> None:
-    """A group commit: all who wait for one sync are resumed by it, in the order they came."""
+    """A group commit: one sync resumes all coroutines that wait for it, in their order."""
 
     async def scenario() -> None:
         sync: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""Connections that do nothing, or nothing useful, for too long. Time is a number of ticks here."""
+"""Timeouts of connections. Time is a number of ticks here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ REQUEST = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"
 
 
 class Transport:
-    """What a connection does to its transport."""
+    """Records the calls of a connection."""
 
     def __init__(self) -> None:
         self.written = b""

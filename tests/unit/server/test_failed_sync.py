@@ -1,7 +1,7 @@
-"""The disk fails a sync under a running site: what clients see, what health says, what is there afterwards.
+"""A sync fails under a running site: answers to clients, health pages, and the data afterwards.
 
-What it proves: nothing that was acknowledged is lost, nothing that may be lost is shown, and no write is
-taken until the store is opened again.
+What it proves: no acknowledged write is lost, no read returns what a crash may lose, and no write is accepted
+until the store is opened again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fixtures.schemas import schema
 
 
 class FailingDisk:
-    """RocksDB's own sync, until it is told to fail."""
+    """RocksDB's own sync, which the test can make fail."""
 
     def __init__(self, sync: Any) -> None:
         self._sync = sync

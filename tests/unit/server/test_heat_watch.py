@@ -1,4 +1,4 @@
-"""The live page's past grows while nobody has it open: a server looks at what is warm until it stops."""
+"""A server records the history of the heat map without an open page, until it stops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Things"
 
 
 class Standing:
-    """A server's database that is opened anew while it is watched."""
+    """A server's database that is opened again meanwhile."""
 
     def __init__(self, *databases: LocalDatabase, clock: ManualClock) -> None:
         self._databases = databases

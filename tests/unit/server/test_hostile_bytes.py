@@ -1,7 +1,6 @@
-"""Mutated requests in random pieces: nothing is raised, logged or answered with a 5xx.
+"""Mutated requests in random pieces: none raises, is logged or is answered with a 5xx.
 
-Proves that no sequence of bytes reaches a path that the other tests do not know of. Requests are mutated, not
-drawn from nothing, because random bytes end at the first character. A seed is a replay.
+Requests are mutated, because random bytes are rejected at the first character. A seed repeats a run.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ STATUS = re.compile(rb"HTTP/1\.1 (\d+) ")
 
 
 class Transport:
-    """Takes everything; remembers what was written until the end."""
+    """Accepts everything, and records what is written."""
 
     def __init__(self) -> None:
         self.written = b""

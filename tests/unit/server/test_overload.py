@@ -1,6 +1,6 @@
-"""More than one process can take: it says 503 to what is too much, serves the rest, and holds no more.
+"""Overload: the server rejects the excess with 503, serves the rest, and stays within its limits.
 
-The bounds are small here; those of a real server are in server/load.py.
+The limits are small here; those of a real server are in server/load.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def post(body: bytes) -> bytes:
 
 
 def begun(size: int, sent: int) -> bytes:
-    """The beginning of a request whose body never comes to its end."""
+    """Returns the beginning of a request whose body never ends."""
     return b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (size, b"x" * sent)
 
 
@@ -40,7 +40,7 @@ async def bounded(serve: Serve, handle: Handler, **bounds: int) -> AsyncIterator
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Lets the loop turn until something is so; the scenario's patience ends a wait in vain."""
+    """Waits until a condition holds; the scenario has a timeout."""
     while not condition():  # noqa: ASYNC110 -- what it waits for has no event
         await asyncio.sleep(0)
 
@@ -68,7 +68,7 @@ def test_connections_beyond_the_limit_get_503(serve: Serve, run: Run, echo: Any)
 
 
 def test_connections_far_beyond_the_limit_are_dropped(serve: Serve, run: Run, echo: Any) -> None:
-    """A refusal lingers until its client has read it; these do not pile up either."""
+    """A rejection lingers until its client has read it; their number is limited too."""
 
     async def scenario() -> None:
         async with bounded(serve, echo, connections_max=2) as server, AsyncExitStack() as opened:
@@ -155,7 +155,7 @@ def test_unfinished_bodies_stay_within_the_limit(serve: Serve, run: Run, echo: A
 
 
 def test_unread_answers_stay_within_the_limit(serve: Serve, run: Run) -> None:
-    """A socket's buffers take some megabytes; what lies beyond is the server's."""
+    """A socket's buffers hold some megabytes; the server holds the rest."""
     size = 12_000_000
 
     async def handle(request: HttpRequest) -> HttpResponse:
@@ -183,7 +183,7 @@ def test_unread_answers_stay_within_the_limit(serve: Serve, run: Run) -> None:
     "sent", [b"POST / HT", begun(100_000, 10), begun(10_000_000, 2 * COUNTED_BYTES_MIN)], ids=repr
 )
 def test_drain_does_not_wait_for_unfinished_requests(serve: Serve, run: Run, gate: Any, sent: bytes) -> None:
-    """They were not begun, so 503 loses nothing; what was begun is answered."""
+    """They were not begun, so 503 loses nothing; running requests are answered."""
 
     async def scenario() -> None:
         async with serve(gate) as server, server.client() as half, server.client() as whole:
@@ -228,7 +228,7 @@ def test_ten_times_more_clients_than_the_limit_all_finish_with_retries(
 def test_sdk_retries_rejected_requests(
     serve: Serve, run: Run, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server is full until the SDK pauses before its next try; the program sees nothing of it."""
+    """The server is full until the SDK's pause before its next attempt; the program sees no error."""
     pauses: list[float] = []
 
     async def handle(request: HttpRequest) -> HttpResponse:

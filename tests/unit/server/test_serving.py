@@ -1,4 +1,4 @@
-"""A server's database, opened anew once a full disk has room."""
+"""A server's database, opened again once a full disk has space."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from faradisc.storage.api import Full, IOFailed
 
 
 class Opened:
-    """As much of a database as is needed here."""
+    """The part of a database that is needed here."""
 
     def __init__(self, failure: StorageError | None = None) -> None:
         self.store = self
@@ -37,8 +37,8 @@ def run(
     until: Callable[[list[Opened | StorageError], Site], bool],
     first: Opened,
 ) -> tuple[Site, int, serving.Serving]:
-    """Serve until a condition holds, each further opening answering in turn. Returns: also how often it was
-    drained."""
+    """Serves until a condition holds; each attempt to open takes the next of `answers`. Returns also the
+    number of drains."""
     monkeypatch.setattr(serving, "CHECK_EVERY_S", 0.001)
     monkeypatch.setattr(serving, "PAUSES_S", (0.001, 0.002))
     site, drained = Site(), 0

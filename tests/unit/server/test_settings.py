@@ -1,4 +1,4 @@
-"""Settings as data, and the values they refuse."""
+"""Settings, and the values they reject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The health pages, and what the database's clients get before it is open."""
+"""The health pages, and answers before the database is open."""
 
 from __future__ import annotations
 

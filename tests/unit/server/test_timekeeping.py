@@ -1,4 +1,4 @@
-"""The time that data lives in, stored where it is ahead of the machine's."""
+"""The database's own time, stored where it is ahead of the machine's."""
 
 from __future__ import annotations
 

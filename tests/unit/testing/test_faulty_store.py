@@ -1,7 +1,7 @@
-"""The faulty store keeps the seam's promises without faults, and breaks none of them with faults.
+"""The faulty store fulfils the contract of storage/api.py, with and without injected errors.
 
-What it proves: the shipped suite passes on it; a crash loses nothing that was synced and of the rest only an
-end; a failed commit is there or not as its fault says; nothing is shown that a crash can take back.
+What it proves: the shipped suite passes; a crash loses no synced commit, and of the others only a suffix; a
+failed commit is applied or not as its error says; no read returns what a crash can lose.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def in_loop(seed: int) -> tuple[SeededLoop, FaultyDisk]:
 
 
 def kept(disk: FaultyDisk) -> dict[bytes, bytes]:
-    """What the next life finds."""
+    """Returns what the next open store holds."""
     loop = SeededLoop(random.Random(0))
     with loop:
         return loop.run("read", contents(disk.open()))

@@ -1,4 +1,4 @@
-"""The seeded loop: one seed gives one order, other seeds give others, and a crash ends everything."""
+"""The seeded loop: a seed determines the order, and a crash ends all strands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tool that compares answers with the model must itself notice what it is for."""
+"""The comparison of answers with the model finds each kind of deviation."""
 
 from __future__ import annotations
 
