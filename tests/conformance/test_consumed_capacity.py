@@ -1,7 +1,7 @@
 """Consumed capacity, to the unit: the vectors V1 to V69 of capacity.md sections 4.1 to 4.4.
 
 Each test carries the ids of its vectors; all facts are from those four tables, whose own sources are
-measurements of the service and its documentation. Sizes are told through the bill: a value has e bytes
+measurements of the service and its documentation. Sizes are measured by the charges: a value has e bytes
 when an item of 1,024 bytes around it costs one write unit and an item of 1,025 bytes two.
 
 Elsewhere:
@@ -10,7 +10,7 @@ Elsewhere:
                 rule in tests/unit/capacity/test_failed_condition_charge.py
     V55         likewise for a cancelled transaction; its arithmetic beside test_transactions_capacity.py
     V57         test_partiql_batches.py
-Rates (V21, V24, V25, V39d, V42) are told as units per request; what a table does beyond its rate is
+Rates (V21, V24, V25, V39d, V42) are given as units per request; what a table does beyond its rate is
 sections 4.5 and 4.6, tests/unit/capacity.
 """
 

@@ -141,7 +141,7 @@ def test_unconditional_puts_all_succeed(play: Play) -> None:
 
 
 def test_batches_puts_and_deletes_of_the_same_items(play: Play) -> None:
-    """Whoever comes last, table, index and counters agree (checked by `play`)."""
+    """Whichever write comes last, table, index and counters agree (checked by `play`)."""
 
     async def scene(call: Call) -> None:
         await create(call)
@@ -182,7 +182,7 @@ def test_updates_of_one_table_wait_for_each_other(play: Play) -> None:
 
 
 def test_writes_to_a_table_that_is_being_deleted(play: Play) -> None:
-    """Each is done or told that the table is gone; the next table of that name is empty."""
+    """Each succeeds or reports a missing table; the next table of that name is empty."""
 
     async def scene(call: Call) -> None:
         for _ in range(3):

@@ -542,7 +542,7 @@ def test_an_attribute_may_be_defined_again_with_another_type(
     assert entries(stepped, "index") == [{"p": "2", "g": 2}]
 
 
-# --- Refusals ------------------------------------------------------------------------------------
+# --- Rejections ------------------------------------------------------------------------------------
 
 
 def test_an_index_name_is_used_once(dynamodb: Any, create: Callable[..., str]) -> None:
@@ -655,9 +655,9 @@ def test_the_units_of_an_index_change(dynamodb: Any, provisioned: str) -> None:
     change(dynamodb, update("one", 7, 4), table=provisioned)
     shown = described(dynamodb, provisioned)
     assert shown_units(shown, "one") == (7, 4)
-    told = indexes(shown)["one"]["ProvisionedThroughput"]
-    assert told["NumberOfDecreasesToday"] == 1
-    assert "LastIncreaseDateTime" in told
+    throughput = indexes(shown)["one"]["ProvisionedThroughput"]
+    assert throughput["NumberOfDecreasesToday"] == 1
+    assert "LastIncreaseDateTime" in throughput
     assert shown["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
 
 

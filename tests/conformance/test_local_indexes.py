@@ -280,7 +280,7 @@ def _fill_a_collection(dynamodb: Any) -> None:
 
 
 def _cancel_what_grows_it(dynamodb: Any, table: str) -> None:
-    """Of a transaction, the actions that make the collection larger are told, and no others."""
+    """A transaction reports the actions that grow the collection, and no others."""
 
     def put(p: str, r: int) -> dict[str, Any]:
         return {"Put": {"TableName": table, "Item": item(p=p, r=r, a=r, data="x" * 1_000)}}

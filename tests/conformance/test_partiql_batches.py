@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from partiql_shelf import PEOPLE, Shelf
+from partiql_library import PEOPLE, Library
 
 from faradisc.limits import IDEMPOTENCY_WINDOW_S
 from fixtures.in_process import InProcess
@@ -25,23 +25,25 @@ WITHOUT_KEY = "Where clause does not contain a mandatory equality on all key att
 
 
 @pytest.fixture
-def shelf(dynamodb: Any, create: Callable[..., str]) -> Shelf:
-    return Shelf(dynamodb, create)
+def library(dynamodb: Any, create: Callable[..., str]) -> Library:
+    return Library(dynamodb, create)
 
 
 # --- BatchExecuteStatement -----------------------------------------------------------------------
 
 
-def test_reads_come_in_order(shelf: Shelf) -> None:
-    answer = shelf.batch(
-        shelf.member("SELECT * FROM \"people\" WHERE id = 'p3'"),
-        shelf.member('SELECT name FROM "people" WHERE id = ?', "p1"),
-        shelf.member("SELECT * FROM \"people\" WHERE id = 'none'"),
-        shelf.member("SELECT none FROM \"people\" WHERE id = 'p2'"),
-        shelf.member("SELECT title FROM \"songs\" WHERE artist = 'bo' AND year = 1999", ConsistentRead=True),
-        shelf.member("SELECT * FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND title = 'x'"),
+def test_reads_come_in_order(library: Library) -> None:
+    answer = library.batch(
+        library.member("SELECT * FROM \"people\" WHERE id = 'p3'"),
+        library.member('SELECT name FROM "people" WHERE id = ?', "p1"),
+        library.member("SELECT * FROM \"people\" WHERE id = 'none'"),
+        library.member("SELECT none FROM \"people\" WHERE id = 'p2'"),
+        library.member(
+            "SELECT title FROM \"songs\" WHERE artist = 'bo' AND year = 1999", ConsistentRead=True
+        ),
+        library.member("SELECT * FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND title = 'x'"),
     )
-    songs, people = shelf.names["songs"], shelf.names["people"]
+    songs, people = library.names["songs"], library.names["people"]
     assert answer["Responses"] == [
         {"TableName": people, "Item": item(**PEOPLE[2])},
         {"TableName": people, "Item": item(name="Ann")},
@@ -63,9 +65,9 @@ WITHOUT_PRIMARY_KEY = [
 
 
 @pytest.mark.parametrize("statement", WITHOUT_PRIMARY_KEY)
-def test_a_select_in_a_batch_names_one_item(shelf: Shelf, statement: str) -> None:
+def test_a_select_in_a_batch_names_one_item(library: Library, statement: str) -> None:
     """Source: 8."""
-    answer = shelf.batch(shelf.member(statement), shelf.member(P2))
+    answer = library.batch(library.member(statement), library.member(P2))
     assert answer["Responses"][0] == {
         "Error": {
             "Code": "ValidationError",
@@ -76,16 +78,16 @@ def test_a_select_in_a_batch_names_one_item(shelf: Shelf, statement: str) -> Non
     assert "Item" in answer["Responses"][1]
 
 
-def test_writes_of_a_batch_are_independent(shelf: Shelf) -> None:
-    answer = shelf.batch(
-        shelf.member(INSERT),
-        shelf.member("INSERT INTO \"people\" VALUE {'id': 'p1'}"),
-        shelf.member("UPDATE \"people\" SET age = 1 WHERE id = 'p2' AND age = 2"),
-        shelf.member("DELETE FROM \"people\" WHERE id = 'p3'"),
-        shelf.member("DELETE FROM \"people\" WHERE id = 'none'"),
-        shelf.member("UPDATE \"songs\" SET x = 1 WHERE artist = 'cy' AND year = 2020"),
+def test_writes_of_a_batch_are_independent(library: Library) -> None:
+    answer = library.batch(
+        library.member(INSERT),
+        library.member("INSERT INTO \"people\" VALUE {'id': 'p1'}"),
+        library.member("UPDATE \"people\" SET age = 1 WHERE id = 'p2' AND age = 2"),
+        library.member("DELETE FROM \"people\" WHERE id = 'p3'"),
+        library.member("DELETE FROM \"people\" WHERE id = 'none'"),
+        library.member("UPDATE \"songs\" SET x = 1 WHERE artist = 'cy' AND year = 2020"),
     )
-    songs, people = shelf.names["songs"], shelf.names["people"]
+    songs, people = library.names["songs"], library.names["people"]
     assert answer["Responses"] == [
         {"TableName": people},
         {"Error": DUPLICATE, "TableName": people},
@@ -94,17 +96,17 @@ def test_writes_of_a_batch_are_independent(shelf: Shelf) -> None:
         {"TableName": people},
         {"TableName": songs},
     ]
-    assert sorted(one["id"] for one in shelf.run('SELECT * FROM "people"')) == ["n", "p1", "p2"]
-    assert (shelf.get("songs", artist="cy", year=2020) or {})["x"] == 1
+    assert sorted(one["id"] for one in library.run('SELECT * FROM "people"')) == ["n", "p1", "p2"]
+    assert (library.get("songs", artist="cy", year=2020) or {})["x"] == 1
 
 
-def test_members_may_return_items(shelf: Shelf) -> None:
+def test_members_may_return_items(library: Library) -> None:
     """Source: 7, "BatchExecuteStatement honours it"."""
-    answer = shelf.batch(
-        shelf.member("UPDATE \"people\" SET age = 1 WHERE id = 'p1' RETURNING ALL NEW *"),
-        shelf.member("UPDATE \"people\" REMOVE none WHERE id = 'p2' RETURNING MODIFIED NEW *"),
-        shelf.member("DELETE FROM \"people\" WHERE id = 'p3' RETURNING ALL OLD *"),
-        shelf.member("DELETE FROM \"people\" WHERE id = 'none' RETURNING ALL OLD *"),
+    answer = library.batch(
+        library.member("UPDATE \"people\" SET age = 1 WHERE id = 'p1' RETURNING ALL NEW *"),
+        library.member("UPDATE \"people\" REMOVE none WHERE id = 'p2' RETURNING MODIFIED NEW *"),
+        library.member("DELETE FROM \"people\" WHERE id = 'p3' RETURNING ALL OLD *"),
+        library.member("DELETE FROM \"people\" WHERE id = 'none' RETURNING ALL OLD *"),
     )
     assert [response.get("Item") for response in answer["Responses"]] == [
         item(id="p1", name="Ann", age=1),
@@ -114,16 +116,16 @@ def test_members_may_return_items(shelf: Shelf) -> None:
     ]
 
 
-def test_errors_of_members_have_short_codes(shelf: Shelf) -> None:
+def test_errors_of_members_have_short_codes(library: Library) -> None:
     """Source: 8; the table's name is not echoed with them."""
-    answer = shelf.batch(
-        shelf.member("garbage"),
-        shelf.member("DELETE FROM \"none\" WHERE id = 'p1'"),
-        shelf.member('DELETE FROM "people" WHERE id = 1'),
-        shelf.member("DELETE FROM \"people\" WHERE name = 'x'"),
-        shelf.member("UPDATE \"people\" SET a = none + 1 WHERE id = 'p1'"),
-        shelf.member("UPDATE \"people\" SET a = ? WHERE id = 'p1'"),
-        shelf.member("EXISTS(SELECT * FROM \"people\" WHERE id = 'p1' AND age = 1)"),
+    answer = library.batch(
+        library.member("garbage"),
+        library.member("DELETE FROM \"none\" WHERE id = 'p1'"),
+        library.member('DELETE FROM "people" WHERE id = 1'),
+        library.member("DELETE FROM \"people\" WHERE name = 'x'"),
+        library.member("UPDATE \"people\" SET a = none + 1 WHERE id = 'p1'"),
+        library.member("UPDATE \"people\" SET a = ? WHERE id = 'p1'"),
+        library.member("EXISTS(SELECT * FROM \"people\" WHERE id = 'p1' AND age = 1)"),
     )
     malformed = "Statement wasn't well formed, can't be processed: Expected data manipulation"
     assert [response["Error"] for response in answer["Responses"]] == [
@@ -144,9 +146,9 @@ def test_errors_of_members_have_short_codes(shelf: Shelf) -> None:
     assert all(set(response) == {"Error"} for response in answer["Responses"])
 
 
-def test_a_bad_parameter_fails_only_its_statement(shelf: Shelf) -> None:
-    answer = shelf.batch(
-        shelf.member('SELECT * FROM "people" WHERE id = ?', Parameters=[{"N": "x"}]), shelf.member(P2)
+def test_a_bad_parameter_fails_only_its_statement(library: Library) -> None:
+    answer = library.batch(
+        library.member('SELECT * FROM "people" WHERE id = ?', Parameters=[{"N": "x"}]), library.member(P2)
     )
     assert answer["Responses"][0]["Error"] == {
         "Code": "ValidationError",
@@ -155,15 +157,15 @@ def test_a_bad_parameter_fails_only_its_statement(shelf: Shelf) -> None:
     assert "Item" in answer["Responses"][1]
 
 
-def test_a_failed_statement_never_returns_the_item(shelf: Shelf) -> None:
+def test_a_failed_statement_never_returns_the_item(library: Library) -> None:
     """Source: new-features.md section 1, "accepted and inert"."""
-    answer = shelf.batch(
-        shelf.member(
+    answer = library.batch(
+        library.member(
             "UPDATE \"people\" SET age = 1 WHERE id = 'p1' AND age = 2",
             ReturnValuesOnConditionCheckFailure="ALL_OLD",
         )
     )
-    assert answer["Responses"] == [{"Error": FAILED, "TableName": shelf.names["people"]}]
+    assert answer["Responses"] == [{"Error": FAILED, "TableName": library.names["people"]}]
 
 
 @pytest.mark.parametrize(
@@ -174,44 +176,44 @@ def test_a_failed_statement_never_returns_the_item(shelf: Shelf) -> None:
         ([INSERT, "DELETE FROM \"people\" WHERE id = 'n'"], "Provided list of item keys contains duplicates"),
     ],
 )
-def test_errors_of_the_whole_batch(shelf: Shelf, statements: list[str], text: str) -> None:
+def test_errors_of_the_whole_batch(library: Library, statements: list[str], text: str) -> None:
     with invalid(text):
-        shelf.batch(*map(shelf.member, statements))
-    assert shelf.get("people", id="n") is None
+        library.batch(*map(library.member, statements))
+    assert library.get("people", id="n") is None
 
 
-def test_a_batch_has_25_statements(shelf: Shelf) -> None:
+def test_a_batch_has_25_statements(library: Library) -> None:
     """Source: limits.md section 4."""
-    members = [shelf.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(26)]
+    members = [library.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(26)]
     with refused("ValidationException"):
-        shelf.batch(*members)
+        library.batch(*members)
     with refused("ValidationException"):
-        shelf.batch()
-    assert len(shelf.batch(*members[:25])["Responses"]) == 25
+        library.batch()
+    assert len(library.batch(*members[:25])["Responses"]) == 25
 
 
-def test_a_batch_reports_units_of_failed_members_too(shelf: Shelf) -> None:
+def test_a_batch_reports_units_of_failed_members_too(library: Library) -> None:
     """Source: capacity-consumption.md section 3; capacity.md V57 for the duplicate."""
-    shelf.run("INSERT INTO \"people\" VALUE {'id': 'big', 'x': ?}", "x" * 9000)
-    duplicate = shelf.member("INSERT INTO \"people\" VALUE {'id': 'big'}")
-    answer = shelf.batch(
+    library.run("INSERT INTO \"people\" VALUE {'id': 'big', 'x': ?}", "x" * 9000)
+    duplicate = library.member("INSERT INTO \"people\" VALUE {'id': 'big'}")
+    answer = library.batch(
         duplicate,
-        shelf.member("DELETE FROM \"people\" WHERE id = 'p1'"),
-        shelf.member("UPDATE \"people\" SET a = 1 WHERE id = 'none'"),
+        library.member("DELETE FROM \"people\" WHERE id = 'p1'"),
+        library.member("UPDATE \"people\" SET a = 1 WHERE id = 'none'"),
         ReturnConsumedCapacity="TOTAL",
     )
-    assert answer["ConsumedCapacity"] == [{"TableName": shelf.names["people"], "CapacityUnits": 11}]
-    assert "ConsumedCapacity" not in shelf.batch(duplicate, ReturnConsumedCapacity="TOTAL")
+    assert answer["ConsumedCapacity"] == [{"TableName": library.names["people"], "CapacityUnits": 11}]
+    assert "ConsumedCapacity" not in library.batch(duplicate, ReturnConsumedCapacity="TOTAL")
 
 
-def test_a_batch_reports_units_per_table(shelf: Shelf) -> None:
-    answer = shelf.batch(
-        shelf.member(P1, ConsistentRead=True),
-        shelf.member(P2),
-        shelf.member("SELECT * FROM \"songs\" WHERE artist = 'cy' AND year = 2020"),
+def test_a_batch_reports_units_per_table(library: Library) -> None:
+    answer = library.batch(
+        library.member(P1, ConsistentRead=True),
+        library.member(P2),
+        library.member("SELECT * FROM \"songs\" WHERE artist = 'cy' AND year = 2020"),
         ReturnConsumedCapacity="INDEXES",
     )
-    people, songs = shelf.names["people"], shelf.names["songs"]
+    people, songs = library.names["people"], library.names["songs"]
     assert answer["ConsumedCapacity"] == [
         {"TableName": people, "CapacityUnits": 1.5, "Table": {"CapacityUnits": 1.5}},
         {"TableName": songs, "CapacityUnits": 0.5, "Table": {"CapacityUnits": 0.5}},
@@ -221,14 +223,14 @@ def test_a_batch_reports_units_per_table(shelf: Shelf) -> None:
 # --- ExecuteTransaction --------------------------------------------------------------------------
 
 
-def test_transactional_reads(shelf: Shelf) -> None:
+def test_transactional_reads(library: Library) -> None:
     """Source: 7: `{}` when nothing is projected, no Item when there is none; capacity 2.2."""
-    answer = shelf.transact(
-        shelf.member(P1),
-        shelf.member("SELECT * FROM \"people\" WHERE id = 'none'"),
-        shelf.member("SELECT none FROM \"people\" WHERE id = 'p2'"),
-        shelf.member('SELECT title FROM "songs" WHERE artist = ? AND year = ?', "bo", 1999),
-        shelf.member("SELECT title FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND rank = 0"),
+    answer = library.transact(
+        library.member(P1),
+        library.member("SELECT * FROM \"people\" WHERE id = 'none'"),
+        library.member("SELECT none FROM \"people\" WHERE id = 'p2'"),
+        library.member('SELECT title FROM "songs" WHERE artist = ? AND year = ?', "bo", 1999),
+        library.member("SELECT title FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND rank = 0"),
         ReturnConsumedCapacity="TOTAL",
     )
     assert answer["Responses"] == [
@@ -239,76 +241,76 @@ def test_transactional_reads(shelf: Shelf) -> None:
         {},
     ]
     assert answer["ConsumedCapacity"] == [
-        {"TableName": shelf.names["people"], "CapacityUnits": 6, "ReadCapacityUnits": 6},
-        {"TableName": shelf.names["songs"], "CapacityUnits": 4, "ReadCapacityUnits": 4},
+        {"TableName": library.names["people"], "CapacityUnits": 6, "ReadCapacityUnits": 6},
+        {"TableName": library.names["songs"], "CapacityUnits": 4, "ReadCapacityUnits": 4},
     ]
 
 
-def test_transactional_writes(shelf: Shelf) -> None:
-    answer = shelf.transact(
-        shelf.member(INSERT),
-        shelf.member("UPDATE \"people\" SET age = age + 1 WHERE id = 'p1' AND age = 30"),
-        shelf.member("DELETE FROM \"people\" WHERE id = 'p2'"),
-        shelf.member("EXISTS(SELECT * FROM \"songs\" WHERE artist = 'bo' AND year = 1999 AND rank = 5)"),
+def test_transactional_writes(library: Library) -> None:
+    answer = library.transact(
+        library.member(INSERT),
+        library.member("UPDATE \"people\" SET age = age + 1 WHERE id = 'p1' AND age = 30"),
+        library.member("DELETE FROM \"people\" WHERE id = 'p2'"),
+        library.member("EXISTS(SELECT * FROM \"songs\" WHERE artist = 'bo' AND year = 1999 AND rank = 5)"),
         ReturnConsumedCapacity="INDEXES",
     )
     assert answer["Responses"] == [{}, {}, {}, {}]
     people, songs = answer["ConsumedCapacity"]
     assert (people["WriteCapacityUnits"], songs["WriteCapacityUnits"]) == (6, 2)
     assert people["Table"] == {"CapacityUnits": 6, "WriteCapacityUnits": 6}
-    assert (shelf.get("people", id="p1") or {})["age"] == 31
-    assert shelf.get("people", id="p2") is None
-    assert shelf.get("people", id="n") == {"id": "n"}
+    assert (library.get("people", id="p1") or {})["age"] == 31
+    assert library.get("people", id="p2") is None
+    assert library.get("people", id="n") == {"id": "n"}
 
 
-def cancelled(shelf: Shelf, *members: dict[str, Any]) -> list[dict[str, Any]]:
+def cancelled(library: Library, *members: dict[str, Any]) -> list[dict[str, Any]]:
     """The reasons; nothing may have changed."""
     with refused("TransactionCanceledException") as caught:
-        shelf.transact(*members)
-    assert [shelf.get("people", id=one["id"]) for one in PEOPLE] == PEOPLE
-    assert shelf.get("people", id="n") is None
+        library.transact(*members)
+    assert [library.get("people", id=one["id"]) for one in PEOPLE] == PEOPLE
+    assert library.get("people", id="n") is None
     reasons: list[dict[str, Any]] = caught.value.response["CancellationReasons"]
     codes = ", ".join(reason["Code"] for reason in reasons)
     assert caught.value.response["Error"]["Message"].endswith(f"specific reasons [{codes}]")
     return reasons
 
 
-def test_a_failed_statement_cancels_all(shelf: Shelf) -> None:
+def test_a_failed_statement_cancels_all(library: Library) -> None:
     """Source: errors.md section 6.8: all failing conditions, in request order."""
     reasons = cancelled(
-        shelf,
-        shelf.member(INSERT),
-        shelf.member("INSERT INTO \"people\" VALUE {'id': 'p1'}"),
-        shelf.member("UPDATE \"people\" SET a = 1 WHERE id = 'none'"),
-        shelf.member("DELETE FROM \"people\" WHERE id = 'p2' AND age = 0"),
-        shelf.member("EXISTS(SELECT * FROM \"people\" WHERE id = 'p3' AND name = 'x')"),
-        shelf.member("DELETE FROM \"people\" WHERE id = 'nobody' AND age = 0"),
+        library,
+        library.member(INSERT),
+        library.member("INSERT INTO \"people\" VALUE {'id': 'p1'}"),
+        library.member("UPDATE \"people\" SET a = 1 WHERE id = 'none'"),
+        library.member("DELETE FROM \"people\" WHERE id = 'p2' AND age = 0"),
+        library.member("EXISTS(SELECT * FROM \"people\" WHERE id = 'p3' AND name = 'x')"),
+        library.member("DELETE FROM \"people\" WHERE id = 'absent' AND age = 0"),
     )
     assert reasons == [{"Code": "None"}, DUPLICATE, FAILED, FAILED, FAILED, {"Code": "None"}]
 
 
-def test_reasons_show_items_where_asked(shelf: Shelf) -> None:
+def test_reasons_show_items_where_asked(library: Library) -> None:
     """Source: new-features.md section 1."""
     false = "UPDATE \"people\" SET a = 1 WHERE id = '{}' AND name = 'x'"
     reasons = cancelled(
-        shelf,
-        shelf.member(false.format("p1"), ReturnValuesOnConditionCheckFailure="ALL_OLD"),
-        shelf.member(false.format("p2")),
-        shelf.member(false.format("nobody"), ReturnValuesOnConditionCheckFailure="ALL_OLD"),
+        library,
+        library.member(false.format("p1"), ReturnValuesOnConditionCheckFailure="ALL_OLD"),
+        library.member(false.format("p2")),
+        library.member(false.format("absent"), ReturnValuesOnConditionCheckFailure="ALL_OLD"),
     )
     assert plain(reasons[0]["Item"]) == PEOPLE[0]
     assert reasons[1:] == [FAILED, FAILED]
 
 
 EXISTS_NOTHING = [
-    "EXISTS(SELECT * FROM \"people\" WHERE id = 'nobody' AND age IS MISSING)",
+    "EXISTS(SELECT * FROM \"people\" WHERE id = 'absent' AND age IS MISSING)",
     "EXISTS(SELECT * FROM \"people\" WHERE id = 'p1' AND age IS MISSING)",
 ]
 
 
 @pytest.mark.parametrize("statement", EXISTS_NOTHING)
-def test_exists_is_false_when_nothing_is_found(shelf: Shelf, statement: str) -> None:
-    assert cancelled(shelf, shelf.member(INSERT), shelf.member(statement)) == [{"Code": "None"}, FAILED]
+def test_exists_is_false_when_nothing_is_found(library: Library, statement: str) -> None:
+    assert cancelled(library, library.member(INSERT), library.member(statement)) == [{"Code": "None"}, FAILED]
 
 
 @pytest.mark.parametrize(
@@ -331,14 +333,14 @@ def test_exists_is_false_when_nothing_is_found(shelf: Shelf, statement: str) -> 
         ),
     ],
 )
-def test_an_error_of_one_action_cancels_the_transaction(shelf: Shelf, statement: str, text: str) -> None:
+def test_an_error_of_one_action_cancels_the_transaction(library: Library, statement: str, text: str) -> None:
     """Source: errors.md section 6.8: only the first validation error, the others None."""
-    reasons = cancelled(shelf, shelf.member(INSERT), shelf.member(statement))
+    reasons = cancelled(library, library.member(INSERT), library.member(statement))
     assert reasons == [{"Code": "None"}, {"Code": "ValidationError", "Message": text}]
 
 
-def test_a_read_key_of_the_wrong_type_cancels(shelf: Shelf) -> None:
-    reasons = cancelled(shelf, shelf.member(P1), shelf.member('SELECT * FROM "people" WHERE id = 1'))
+def test_a_read_key_of_the_wrong_type_cancels(library: Library) -> None:
+    reasons = cancelled(library, library.member(P1), library.member('SELECT * FROM "people" WHERE id = 1'))
     assert [reason["Code"] for reason in reasons] == ["None", "ValidationError"]
 
 
@@ -391,61 +393,61 @@ WHOLE: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("statements", "text"), WHOLE, ids=[case[0][-1][:80] for case in WHOLE])
-def test_errors_of_the_whole_transaction(shelf: Shelf, statements: list[str], text: str) -> None:
+def test_errors_of_the_whole_transaction(library: Library, statements: list[str], text: str) -> None:
     with invalid(text):
-        shelf.transact(*map(shelf.member, statements))
-    assert shelf.get("people", id="n") is None
+        library.transact(*map(library.member, statements))
+    assert library.get("people", id="n") is None
 
 
-def test_a_missing_table_rejects_the_whole_transaction(shelf: Shelf) -> None:
+def test_a_missing_table_rejects_the_whole_transaction(library: Library) -> None:
     with refused("ResourceNotFoundException"):
-        shelf.transact(shelf.member(INSERT), shelf.member("INSERT INTO \"none\" VALUE {'id': 'x'}"))
-    assert shelf.get("people", id="n") is None
+        library.transact(library.member(INSERT), library.member("INSERT INTO \"none\" VALUE {'id': 'x'}"))
+    assert library.get("people", id="n") is None
 
 
-def test_an_oversized_insert_rejects_the_whole_transaction(shelf: Shelf) -> None:
+def test_an_oversized_insert_rejects_the_whole_transaction(library: Library) -> None:
     with invalid("Item size has exceeded the maximum allowed size"):
-        shelf.transact(
-            shelf.member(INSERT),
-            shelf.member("INSERT INTO \"people\" VALUE {'id': 'm', 'x': ?}", "x" * 409_600),
+        library.transact(
+            library.member(INSERT),
+            library.member("INSERT INTO \"people\" VALUE {'id': 'm', 'x': ?}", "x" * 409_600),
         )
 
 
 @pytest.mark.parametrize(
     "statement", ["INSERT INTO \"people\" VALUE {'id': ?, 'v': ?}", 'UPDATE "people" SET v = ? WHERE id = ?']
 )
-def test_a_transaction_sends_up_to_4_mb(shelf: Shelf, statement: str) -> None:
+def test_a_transaction_sends_up_to_4_mb(library: Library, statement: str) -> None:
     """limits.md section 4: of a write, the payload of the request."""
     values = [(f"big{n}", "x" * 400_000) for n in range(11)]
     if statement.startswith("UPDATE"):
         values = [(value, name) for name, value in values]
     with invalid() as caught:
-        shelf.transact(*(shelf.member(statement, *pair) for pair in values))
+        library.transact(*(library.member(statement, *pair) for pair in values))
     assert caught.value.response["Error"]["Message"].startswith("Collection size of items exceeded, ")
 
 
-def test_a_transaction_has_100_statements(shelf: Shelf) -> None:
-    members = [shelf.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(101)]
+def test_a_transaction_has_100_statements(library: Library) -> None:
+    members = [library.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(101)]
     with refused("ValidationException"):
-        shelf.transact(*members)
-    assert len(shelf.transact(*members[:100])["Responses"]) == 100
+        library.transact(*members)
+    assert len(library.transact(*members[:100])["Responses"]) == 100
 
 
 # --- Tokens --------------------------------------------------------------------------------------
 
 
-def test_a_transaction_is_executed_once_per_token(shelf: Shelf) -> None:
+def test_a_transaction_is_executed_once_per_token(library: Library) -> None:
     """Source: limits.md section 8; the replay is charged as reads."""
-    member = shelf.member("UPDATE \"people\" SET age = age + 1 WHERE id = 'p1'")
+    member = library.member("UPDATE \"people\" SET age = age + 1 WHERE id = 'p1'")
     request = {"ClientRequestToken": "once", "ReturnConsumedCapacity": "TOTAL"}
-    first = shelf.transact(member, **request)
-    again = shelf.transact(member, **request)
-    assert (shelf.get("people", id="p1") or {})["age"] == 31
+    first = library.transact(member, **request)
+    again = library.transact(member, **request)
+    assert (library.get("people", id="p1") or {})["age"] == 31
     assert first["Responses"] == again["Responses"] == [{}]
     assert first["ConsumedCapacity"][0]["WriteCapacityUnits"] == 2
     assert again["ConsumedCapacity"][0]["ReadCapacityUnits"] == 2
     with refused("IdempotentParameterMismatchException"):
-        shelf.transact(shelf.member(INSERT), **request)
+        library.transact(library.member(INSERT), **request)
 
 
 def test_a_token_is_forgotten_after_ten_minutes(open_process: Callable[..., InProcess], clock: Any) -> None:

@@ -1,6 +1,6 @@
 """Statements that are refused, in the service's words and with the place.
 
-Most of them stand in partiql_refusals.script: statement, `!`, text. "8" is errors.md section 8, "7"
+Most of them are in partiql_errors.script: statement, `!`, text. "8" is errors.md section 8, "7"
 expressions.md section 7.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from partiql_shelf import PEOPLE, Shelf
+from partiql_library import PEOPLE, Library
 
 from fixtures.schemas import invalid, refused
 
@@ -20,11 +20,11 @@ OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger 
 
 
 @pytest.fixture
-def shelf(dynamodb: Any, create: Callable[..., str]) -> Shelf:
-    return Shelf(dynamodb, create)
+def library(dynamodb: Any, create: Callable[..., str]) -> Library:
+    return Library(dynamodb, create)
 
 
-SCRIPT = Path(__file__).parent / "partiql_refusals.script"
+SCRIPT = Path(__file__).parent / "partiql_errors.script"
 
 
 def cases() -> list[tuple[str, str, str]]:
@@ -38,11 +38,11 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("source", "statement", "text"), cases(), ids=[case[1][:80] for case in cases()])
-def test_invalid_statements_are_rejected(shelf: Shelf, source: str, statement: str, text: str) -> None:
+def test_invalid_statements_are_rejected(library: Library, source: str, statement: str, text: str) -> None:
     with refused("ValidationException") as caught:
-        shelf.run(statement)
+        library.run(statement)
     assert caught.value.response["Error"]["Message"] == text, source
-    assert shelf.get("people", id="p1") == PEOPLE[0]
+    assert library.get("people", id="p1") == PEOPLE[0]
 
 
 def operands(operator: str, count: int) -> str:
@@ -64,12 +64,12 @@ LONG: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("source", "where", "text"), LONG, ids=["operators", "options", "keys"])
-def test_too_long_parts_are_rejected(shelf: Shelf, source: str, where: str, text: str) -> None:
+def test_too_long_parts_are_rejected(library: Library, source: str, where: str, text: str) -> None:
     with invalid(text):
-        shelf.run(f'SELECT * FROM "songs" WHERE {where}')
+        library.run(f'SELECT * FROM "songs" WHERE {where}')
 
 
-def test_statement_on_missing_table_raises_resource_not_found(shelf: Shelf) -> None:
+def test_statement_on_missing_table_raises_resource_not_found(library: Library) -> None:
     """Source: errors.md section 6.1, data plane."""
     for statement in (
         'SELECT * FROM "none"',
@@ -78,29 +78,29 @@ def test_statement_on_missing_table_raises_resource_not_found(shelf: Shelf) -> N
         "DELETE FROM \"none\" WHERE id = 'x'",
     ):
         with refused("ResourceNotFoundException", "Requested resource not found"):
-            shelf.run(statement)
+            library.run(statement)
 
 
-def test_global_indexes_are_read_eventually(shelf: Shelf) -> None:
-    """Source: errors.md section 8; the missing index is told first."""
+def test_global_indexes_are_read_eventually(library: Library) -> None:
+    """Source: errors.md section 8; the missing index is reported first."""
     with invalid("Strongly consistent read is not supported on Global Secondary Indexes"):
-        shelf.run('SELECT * FROM "songs"."by_genre"', ConsistentRead=True)
+        library.run('SELECT * FROM "songs"."by_genre"', ConsistentRead=True)
     with invalid("The table does not have the specified index"):
-        shelf.run('SELECT * FROM "songs"."none"', ConsistentRead=True)
+        library.run('SELECT * FROM "songs"."none"', ConsistentRead=True)
 
 
-def test_insert_into_an_index_is_rejected(shelf: Shelf) -> None:
-    length = len(shelf.names["songs"]) + 2
+def test_insert_into_an_index_is_rejected(library: Library) -> None:
+    length = len(library.names["songs"]) + 2
     with invalid(
         f"FROM clause may only contain a single table name in data manipulation statements at 2:1:{length}"
     ):
-        shelf.run("INSERT INTO\n\"songs\".\"by_genre\" VALUE {'genre': 'x'}")
+        library.run("INSERT INTO\n\"songs\".\"by_genre\" VALUE {'genre': 'x'}")
 
 
 @pytest.mark.parametrize("parameters", [(), ("p1", "p2")])
-def test_parameters_are_as_many_as_the_statement_has(shelf: Shelf, parameters: tuple[str, ...]) -> None:
+def test_parameters_are_as_many_as_the_statement_has(library: Library, parameters: tuple[str, ...]) -> None:
     with invalid("Number of parameters in request and statement don't match."):
-        shelf.run('SELECT * FROM "people" WHERE id = ?', *parameters)
+        library.run('SELECT * FROM "people" WHERE id = ?', *parameters)
 
 
 @pytest.mark.parametrize(
@@ -116,29 +116,29 @@ def test_parameters_are_as_many_as_the_statement_has(shelf: Shelf, parameters: t
         ({}, "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"),
     ],
 )
-def test_parameters_are_valid_values(shelf: Shelf, value: dict[str, Any], text: str) -> None:
+def test_parameters_are_valid_values(library: Library, value: dict[str, Any], text: str) -> None:
     """Source: errors.md sections 3 and 6.2, old layer."""
-    statement = shelf.text("UPDATE \"people\" SET a = ? WHERE id = 'p1'")
+    statement = library.text("UPDATE \"people\" SET a = ? WHERE id = 'p1'")
     with invalid(text):
-        shelf.dynamodb.execute_statement(Statement=statement, Parameters=[value])
+        library.dynamodb.execute_statement(Statement=statement, Parameters=[value])
 
 
-def test_nesting_has_a_limit(shelf: Shelf) -> None:
+def test_nesting_has_a_limit(library: Library) -> None:
     """Source: limits.md section 2; errors.md section 6.2. Literals, and parameters inside literals."""
     text = (
         "Nesting Levels have exceeded supported limits: "
         "Attributes in the item have nested levels beyond supported limit"
     )
     deepest = "[" * 31 + "]" * 31
-    shelf.run(f"UPDATE \"people\" SET a = {deepest} WHERE id = 'p1'")
+    library.run(f"UPDATE \"people\" SET a = {deepest} WHERE id = 'p1'")
     with invalid(text):
-        shelf.run(f"UPDATE \"people\" SET a = [{deepest}] WHERE id = 'p1'")
+        library.run(f"UPDATE \"people\" SET a = [{deepest}] WHERE id = 'p1'")
     inner: Any = []
     for _ in range(29):
         inner = [inner]
-    shelf.run("UPDATE \"people\" SET a = [?] WHERE id = 'p1'", inner)
+    library.run("UPDATE \"people\" SET a = [?] WHERE id = 'p1'", inner)
     with invalid(text):
-        shelf.run("UPDATE \"people\" SET a = [[?]] WHERE id = 'p1'", inner)
+        library.run("UPDATE \"people\" SET a = [[?]] WHERE id = 'p1'", inner)
 
 
 EMPTY_KEY = (
@@ -161,60 +161,60 @@ EMPTY_KEY = (
     ],
 )
 def test_a_keyed_read_checks_its_partition_key_as_query_does(
-    shelf: Shelf, where: str, value: str, text: str
+    library: Library, where: str, value: str, text: str
 ) -> None:
     with invalid(text):
-        shelf.run(f'SELECT * FROM "songs" WHERE {where}', value)
+        library.run(f'SELECT * FROM "songs" WHERE {where}', value)
 
 
-def test_limit_is_at_least_one(shelf: Shelf) -> None:
+def test_limit_is_at_least_one(library: Library) -> None:
     """Source: errors.md section 6.5."""
     with invalid(
         "1 validation error detected: Value '0' at 'limit' failed to satisfy constraint: "
         "Member must have value greater than or equal to 1"
     ):
-        shelf.run('SELECT * FROM "songs"', Limit=0)
+        library.run('SELECT * FROM "songs"', Limit=0)
 
 
-def test_unknown_capacity_reports_are_rejected(shelf: Shelf) -> None:
+def test_unknown_capacity_reports_are_rejected(library: Library) -> None:
     """Source: capacity-consumption.md section 4."""
     with invalid(
         "1 validation error detected: Value 'ALL' at 'returnConsumedCapacity' failed to satisfy constraint: "
         "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
     ):
-        shelf.run('SELECT * FROM "songs"', ReturnConsumedCapacity="ALL")
+        library.run('SELECT * FROM "songs"', ReturnConsumedCapacity="ALL")
 
 
-def test_a_statement_has_8192_characters(shelf: Shelf) -> None:
+def test_a_statement_has_8192_characters(library: Library) -> None:
     """Source: limits.md section 1."""
-    statement = shelf.text('SELECT * FROM "people"')
-    shelf.run(statement + " " * (8192 - len(statement)))
+    statement = library.text('SELECT * FROM "people"')
+    library.run(statement + " " * (8192 - len(statement)))
     with refused("ValidationException"):
-        shelf.run(statement + " " * (8193 - len(statement)))
+        library.run(statement + " " * (8193 - len(statement)))
 
 
 # --- NextToken -----------------------------------------------------------------------------------
 
 
-def test_a_token_is_bound_to_statement_and_parameters(shelf: Shelf) -> None:
+def test_a_token_is_bound_to_statement_and_parameters(library: Library) -> None:
     """Source: 7; errors.md section 8."""
     statement = 'SELECT * FROM "songs" WHERE artist = ?'
-    token = shelf.answer(statement, "ayla", Limit=1)["NextToken"]
-    assert shelf.titles(statement, "ayla", NextToken=token) == ["Two", "Three"]
+    token = library.answer(statement, "ayla", Limit=1)["NextToken"]
+    assert library.titles(statement, "ayla", NextToken=token) == ["Two", "Three"]
     for other, parameter in ((statement, "bo"), (statement + " ", "ayla")):
         with invalid("NextToken does not match request"):
-            shelf.run(other, parameter, NextToken=token)
+            library.run(other, parameter, NextToken=token)
     with invalid("NextToken does not match request"):
-        shelf.run("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2001", NextToken=token)
+        library.run("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2001", NextToken=token)
 
 
-def test_malformed_next_token_is_rejected(shelf: Shelf) -> None:
+def test_malformed_next_token_is_rejected(library: Library) -> None:
     statement = 'SELECT * FROM "songs"'
-    token = shelf.answer(statement, Limit=1)["NextToken"]
+    token = library.answer(statement, Limit=1)["NextToken"]
     changed = token[:-4] + ("AAAA" if token[-4:] != "AAAA" else "BBBB")
     for bad in ("x", "äöü", "AAAA", token[:-4], token + "AAAA", changed, "A" * 32_768):
         with invalid("Invalid NextToken"):
-            shelf.run(statement, NextToken=bad)
+            library.run(statement, NextToken=bad)
 
 
 # --- Indexes with keys of several attributes ----------------------------------------------------

@@ -10,14 +10,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from partiql_shelf import Shelf
+from partiql_library import Library
 
 from fixtures.schemas import plain
 
 
 @pytest.fixture
-def shelf(dynamodb: Any, create: Callable[..., str]) -> Shelf:
-    return Shelf(dynamodb, create)
+def library(dynamodb: Any, create: Callable[..., str]) -> Library:
+    return Library(dynamodb, create)
 
 
 # --- WHERE ---------------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ KEYED: list[tuple[str, str, tuple[Any, ...], str]] = [
 
 
 @pytest.mark.parametrize(("source", "where", "parameters", "titles"), KEYED, ids=[case[1] for case in KEYED])
-def test_keyed_reads(shelf: Shelf, source: str, where: str, parameters: Any, titles: str) -> None:
-    found = shelf.titles(f'SELECT title FROM "songs" WHERE {where}', *parameters)
+def test_keyed_reads(library: Library, source: str, where: str, parameters: Any, titles: str) -> None:
+    found = library.titles(f'SELECT title FROM "songs" WHERE {where}', *parameters)
     assert found == titles.split(), source
 
 
@@ -127,12 +127,12 @@ SCANNED: list[tuple[str, str, tuple[Any, ...], str]] = [
 @pytest.mark.parametrize(
     ("source", "where", "parameters", "titles"), SCANNED, ids=[case[1] for case in SCANNED]
 )
-def test_filters(shelf: Shelf, source: str, where: str, parameters: Any, titles: str) -> None:
+def test_filters(library: Library, source: str, where: str, parameters: Any, titles: str) -> None:
     """Each once as a scan, and once behind the partition keys, where it filters."""
-    found = shelf.titles(f'SELECT title FROM "songs" WHERE {where}', *parameters)
+    found = library.titles(f'SELECT title FROM "songs" WHERE {where}', *parameters)
     assert sorted(found) == sorted(titles.split()), source
     keyed = f"SELECT title FROM \"songs\" WHERE artist IN ['ayla', 'bo', 'cy'] AND ({where}\n)"
-    assert sorted(shelf.titles(keyed, *parameters)) == sorted(titles.split()), source
+    assert sorted(library.titles(keyed, *parameters)) == sorted(titles.split()), source
 
 
 # --- The SELECT list -----------------------------------------------------------------------------
@@ -153,13 +153,15 @@ COLUMNS: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("source", "columns", "shown"), COLUMNS, ids=[case[1] for case in COLUMNS])
-def test_select_list_projects_columns(shelf: Shelf, source: str, columns: str, shown: dict[str, Any]) -> None:
+def test_select_list_projects_columns(
+    library: Library, source: str, columns: str, shown: dict[str, Any]
+) -> None:
     where = "WHERE artist = 'ayla' AND year = 1999"
-    assert shelf.run(f'SELECT {columns} FROM "songs" {where}') == [shown], source
+    assert library.run(f'SELECT {columns} FROM "songs" {where}') == [shown], source
 
 
-def test_a_star_is_the_whole_item(shelf: Shelf) -> None:
-    (found,) = shelf.run("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2005")
+def test_a_star_is_the_whole_item(library: Library) -> None:
+    (found,) = library.run("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2005")
     assert found == {
         "artist": "ayla",
         "year": 2005,
@@ -170,9 +172,9 @@ def test_a_star_is_the_whole_item(shelf: Shelf) -> None:
     }
 
 
-def test_a_select_without_where_finds_everything(shelf: Shelf) -> None:
-    assert len(shelf.run('SELECT * FROM "songs"')) == 6
-    assert len(shelf.run('select * from "people";')) == 3
+def test_a_select_without_where_finds_everything(library: Library) -> None:
+    assert len(library.run('SELECT * FROM "songs"')) == 6
+    assert len(library.run('select * from "people";')) == 3
 
 
 def test_a_bare_name_is_a_table(dynamodb: Any, create: Callable[..., str]) -> None:
@@ -208,42 +210,44 @@ ORDERED: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("source", "where", "titles"), ORDERED, ids=[case[1] for case in ORDERED])
 @pytest.mark.parametrize("limit", [None, 1, 2])
-def test_order_by_orders_rows(shelf: Shelf, source: str, where: str, titles: str, limit: int | None) -> None:
+def test_order_by_orders_rows(
+    library: Library, source: str, where: str, titles: str, limit: int | None
+) -> None:
     """The same in one page and in several."""
-    found = everything(shelf, f'SELECT title FROM "songs" WHERE {where}', limit=limit)
+    found = everything(library, f'SELECT title FROM "songs" WHERE {where}', limit=limit)
     assert [one["title"] for one in found] == titles.split(), source
 
 
 # --- Indexes -------------------------------------------------------------------------------------
 
 
-def test_a_global_index_by_its_key(shelf: Shelf) -> None:
+def test_a_global_index_by_its_key(library: Library) -> None:
     statement = 'SELECT title FROM "songs"."by_genre" WHERE genre = \'folk\''
-    assert shelf.titles(statement) == ["Three", "One", "Four"]
-    assert shelf.titles(statement + " AND rank > 2") == ["One", "Four"]
-    assert shelf.titles(statement + " ORDER BY rank DESC") == ["Four", "One", "Three"]
-    assert shelf.titles(statement + " AND title = 'One'") == ["One"]
+    assert library.titles(statement) == ["Three", "One", "Four"]
+    assert library.titles(statement + " AND rank > 2") == ["One", "Four"]
+    assert library.titles(statement + " ORDER BY rank DESC") == ["Four", "One", "Three"]
+    assert library.titles(statement + " AND title = 'One'") == ["One"]
 
 
-def test_an_index_returns_projected_attributes(shelf: Shelf) -> None:
-    (found,) = shelf.run('SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\' AND rank = 3')
+def test_an_index_returns_projected_attributes(library: Library) -> None:
+    (found,) = library.run('SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\' AND rank = 3')
     assert found == {"artist": "ayla", "year": 1999, "genre": "folk", "rank": 3, "title": "One"}
-    (found,) = shelf.run('SELECT * FROM "songs"."by_rank" WHERE artist = \'ayla\' AND rank = 3')
+    (found,) = library.run('SELECT * FROM "songs"."by_rank" WHERE artist = \'ayla\' AND rank = 3')
     assert found == {"artist": "ayla", "year": 1999, "rank": 3}
 
 
-def test_an_index_holds_only_items_with_its_keys(shelf: Shelf) -> None:
-    assert len(shelf.run('SELECT * FROM "songs"."by_genre"')) == 5
+def test_an_index_holds_only_items_with_its_keys(library: Library) -> None:
+    assert len(library.run('SELECT * FROM "songs"."by_genre"')) == 5
 
 
-def test_a_local_index_is_in_the_order_of_its_sort_key(shelf: Shelf) -> None:
-    found = shelf.run('SELECT rank FROM "songs"."by_rank" WHERE artist = \'ayla\'', ConsistentRead=True)
+def test_a_local_index_is_in_the_order_of_its_sort_key(library: Library) -> None:
+    found = library.run('SELECT rank FROM "songs"."by_rank" WHERE artist = \'ayla\'', ConsistentRead=True)
     assert [one["rank"] for one in found] == [1, 2, 3]
 
 
-def test_unprojected_attributes_come_from_the_table_on_a_local_index(shelf: Shelf) -> None:
+def test_unprojected_attributes_come_from_the_table_on_a_local_index(library: Library) -> None:
     """Source: 7, "fetched from the table on an LSI"; capacity-consumption.md section 2."""
-    answer = shelf.answer(
+    answer = library.answer(
         'SELECT title FROM "songs"."by_rank" WHERE artist = \'ayla\'', ReturnConsumedCapacity="INDEXES"
     )
     assert [plain(found)["title"] for found in answer["Items"]] == ["Two", "Three", "One"]
@@ -252,21 +256,21 @@ def test_unprojected_attributes_come_from_the_table_on_a_local_index(shelf: Shel
     assert consumed["LocalSecondaryIndexes"]["by_rank"]["CapacityUnits"] == 0.5
 
 
-def test_a_filter_on_an_unprojected_attribute_is_fine_in_a_scan_of_an_index(shelf: Shelf) -> None:
+def test_a_filter_on_an_unprojected_attribute_is_fine_in_a_scan_of_an_index(library: Library) -> None:
     """Source: 7, "refused only if keyed"."""
-    assert shelf.run('SELECT * FROM "songs"."by_genre" WHERE price = 9.5') == []
-    assert len(shelf.run('SELECT * FROM "songs"."by_genre" WHERE price IS MISSING')) == 5
+    assert library.run('SELECT * FROM "songs"."by_genre" WHERE price = 9.5') == []
+    assert len(library.run('SELECT * FROM "songs"."by_genre" WHERE price IS MISSING')) == 5
 
 
 # --- Pages ---------------------------------------------------------------------------------------
 
 
-def everything(shelf: Shelf, statement: str, *, limit: int | None = None) -> list[dict[str, Any]]:
+def everything(library: Library, statement: str, *, limit: int | None = None) -> list[dict[str, Any]]:
     """The items of all pages."""
     members: dict[str, Any] = {} if limit is None else {"Limit": limit}
     found = []
     while True:
-        page = shelf.answer(statement, **members)
+        page = library.answer(statement, **members)
         found += [plain(one) for one in page["Items"]]
         assert ("LastEvaluatedKey" in page) == ("NextToken" in page)
         if "NextToken" not in page:
@@ -290,26 +294,26 @@ def everything(shelf: Shelf, statement: str, *, limit: int | None = None) -> lis
         "SELECT * FROM \"songs\".\"by_genre\" WHERE genre IN ['rock', 'folk'] ORDER BY rank DESC",
     ],
 )
-def test_pages_put_together_are_the_whole(shelf: Shelf, statement: str, limit: int) -> None:
-    assert everything(shelf, statement, limit=limit) == everything(shelf, statement)
+def test_pages_put_together_are_the_whole(library: Library, statement: str, limit: int) -> None:
+    assert everything(library, statement, limit=limit) == everything(library, statement)
 
 
-def test_limit_bounds_evaluated_items_so_pages_may_be_empty(shelf: Shelf) -> None:
+def test_limit_bounds_evaluated_items_so_pages_may_be_empty(library: Library) -> None:
     """Source: 7, "`Limit` bounds evaluated rows"."""
-    page = shelf.answer("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND title = 'Three'", Limit=2)
+    page = library.answer("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND title = 'Three'", Limit=2)
     assert page["Items"] == []
     assert plain(page["LastEvaluatedKey"]) == {"artist": "ayla", "year": 2001}
     assert page["NextToken"]
 
 
-def test_the_last_evaluated_key_of_an_index_has_both_keys(shelf: Shelf) -> None:
-    page = shelf.answer('SELECT title FROM "songs"."by_genre" WHERE genre = \'folk\'', Limit=1)
+def test_the_last_evaluated_key_of_an_index_has_both_keys(library: Library) -> None:
+    page = library.answer('SELECT title FROM "songs"."by_genre" WHERE genre = \'folk\'', Limit=1)
     assert plain(page["LastEvaluatedKey"]) == {"genre": "folk", "rank": 2, "artist": "ayla", "year": 2005}
 
 
-def test_one_item_has_no_next_page(shelf: Shelf) -> None:
+def test_one_item_has_no_next_page(library: Library) -> None:
     """A whole key is read as GetItem reads it."""
-    page = shelf.answer("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2001", Limit=1)
+    page = library.answer("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2001", Limit=1)
     assert len(page["Items"]) == 1
     assert "NextToken" not in page
 
@@ -401,28 +405,28 @@ def test_merged_partitions_lose_nothing_at_the_page_s_end(dynamodb: Any, create:
         ("several partitions are several Queries", "WHERE artist IN ['ayla', 'bo', 'none']", {}, 1.5),
         ("several partitions are several Queries", "WHERE artist = 'ayla' OR artist = 'bo'", {}, 1),
         ("those that were not reached cost nothing", "WHERE artist IN ['ayla', 'bo']", {"Limit": 2}, 0.5),
-        ("an on-demand table's scan visits its partitions", "", {}, 2),
-        ("an on-demand table's scan visits its partitions", "", {"ConsistentRead": True}, 4),
+        ("an on-demand table's scan reads its partitions", "", {}, 2),
+        ("an on-demand table's scan reads its partitions", "", {"ConsistentRead": True}, 4),
     ],
 )
-def test_consumed_capacity(shelf: Shelf, source: str, statement: str, members: Any, units: float) -> None:
-    answer = shelf.answer(f'SELECT * FROM "songs" {statement}', ReturnConsumedCapacity="INDEXES", **members)
+def test_consumed_capacity(library: Library, source: str, statement: str, members: Any, units: float) -> None:
+    answer = library.answer(f'SELECT * FROM "songs" {statement}', ReturnConsumedCapacity="INDEXES", **members)
     assert answer["ConsumedCapacity"] == {
-        "TableName": shelf.names["songs"],
+        "TableName": library.names["songs"],
         "CapacityUnits": units,
         "Table": {"CapacityUnits": units},
     }, source
 
 
-def test_consumed_capacity_of_an_index(shelf: Shelf) -> None:
-    answer = shelf.answer(
+def test_consumed_capacity_of_an_index(library: Library) -> None:
+    answer = library.answer(
         'SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\'', ReturnConsumedCapacity="INDEXES"
     )
     assert answer["ConsumedCapacity"]["Table"] == {"CapacityUnits": 0}
     assert answer["ConsumedCapacity"]["GlobalSecondaryIndexes"] == {"by_genre": {"CapacityUnits": 0.5}}
 
 
-def test_capacity_is_reported_only_when_asked_for(shelf: Shelf) -> None:
-    assert "ConsumedCapacity" not in shelf.answer('SELECT * FROM "songs"')
-    total = shelf.answer('SELECT * FROM "songs"', ReturnConsumedCapacity="TOTAL")["ConsumedCapacity"]
-    assert total == {"TableName": shelf.names["songs"], "CapacityUnits": 2}
+def test_capacity_is_reported_only_when_asked_for(library: Library) -> None:
+    assert "ConsumedCapacity" not in library.answer('SELECT * FROM "songs"')
+    total = library.answer('SELECT * FROM "songs"', ReturnConsumedCapacity="TOTAL")["ConsumedCapacity"]
+    assert total == {"TableName": library.names["songs"], "CapacityUnits": 2}

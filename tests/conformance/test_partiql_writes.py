@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from partiql_shelf import PEOPLE, Shelf
+from partiql_library import PEOPLE, Library
 
 from fixtures.schemas import invalid, plain, refused
 
@@ -18,8 +18,8 @@ FAILED = ("ConditionalCheckFailedException", "The conditional request failed")
 
 
 @pytest.fixture
-def shelf(dynamodb: Any, create: Callable[..., str]) -> Shelf:
-    return Shelf(dynamodb, create)
+def library(dynamodb: Any, create: Callable[..., str]) -> Library:
+    return Library(dynamodb, create)
 
 
 # --- INSERT --------------------------------------------------------------------------------------
@@ -55,30 +55,30 @@ LITERALS: list[tuple[str, str, tuple[Any, ...], Any]] = [
 
 @pytest.mark.parametrize(("source", "literal", "parameters", "value"), LITERALS, ids=[c[1] for c in LITERALS])
 def test_insert_accepts_every_literal(
-    shelf: Shelf, source: str, literal: str, parameters: tuple[Any, ...], value: Any
+    library: Library, source: str, literal: str, parameters: tuple[Any, ...], value: Any
 ) -> None:
-    assert shelf.run(f"INSERT INTO \"people\" VALUE {{'id': 'n', 'v': {literal}}}", *parameters) == []
-    found = shelf.get("people", id="n")
+    assert library.run(f"INSERT INTO \"people\" VALUE {{'id': 'n', 'v': {literal}}}", *parameters) == []
+    found = library.get("people", id="n")
     assert found is not None
     assert found == {"id": "n", "v": value}, source
-    assert shelf.run(f'SELECT id FROM "people" WHERE v = {literal}', *parameters) == [{"id": "n"}]
+    assert library.run(f'SELECT id FROM "people" WHERE v = {literal}', *parameters) == [{"id": "n"}]
 
 
-def test_an_item_can_be_a_parameter(shelf: Shelf) -> None:
-    shelf.run('INSERT INTO "people" value ?', {"id": "n", "age": 1})
-    assert shelf.get("people", id="n") == {"id": "n", "age": 1}
+def test_an_item_can_be_a_parameter(library: Library) -> None:
+    library.run('INSERT INTO "people" value ?', {"id": "n", "age": 1})
+    assert library.get("people", id="n") == {"id": "n", "age": 1}
 
 
-def test_an_existing_key_is_rejected(shelf: Shelf) -> None:
+def test_an_existing_key_is_rejected(library: Library) -> None:
     """Source: errors.md section 8."""
     with refused("DuplicateItemException", "Duplicate primary key exists in table"):
-        shelf.run("INSERT INTO \"people\" VALUE {'id': 'p1'}")
-    assert shelf.get("people", id="p1") == {"id": "p1", "name": "Ann", "age": 30}
+        library.run("INSERT INTO \"people\" VALUE {'id': 'p1'}")
+    assert library.get("people", id="p1") == {"id": "p1", "name": "Ann", "age": 30}
 
 
-def test_inserts_reach_the_indexes(shelf: Shelf) -> None:
-    shelf.run("INSERT INTO \"songs\" VALUE {'artist': 'dan', 'year': 1, 'genre': 'new', 'rank': 1}")
-    assert len(shelf.run('SELECT * FROM "songs"."by_genre" WHERE genre = \'new\'')) == 1
+def test_inserts_reach_the_indexes(library: Library) -> None:
+    library.run("INSERT INTO \"songs\" VALUE {'artist': 'dan', 'year': 1, 'genre': 'new', 'rank': 1}")
+    assert len(library.run('SELECT * FROM "songs"."by_genre" WHERE genre = \'new\'')) == 1
 
 
 # --- UPDATE --------------------------------------------------------------------------------------
@@ -152,16 +152,16 @@ CHANGES: list[tuple[str, str, tuple[Any, ...], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("source", "changes", "parameters", "differs"), CHANGES, ids=[c[1] for c in CHANGES])
 def test_updates_change_the_item(
-    shelf: Shelf, source: str, changes: str, parameters: tuple[Any, ...], differs: Any
+    library: Library, source: str, changes: str, parameters: tuple[Any, ...], differs: Any
 ) -> None:
     statement = f"UPDATE \"people\" {changes} WHERE id = 'p2'"
     if differs is ...:
         with invalid("The document path provided in the update expression is invalid for update"):
-            shelf.run(statement, *parameters)
+            library.run(statement, *parameters)
         return
-    assert shelf.run(statement, *parameters) == []
+    assert library.run(statement, *parameters) == []
     expected = {name: value for name, value in {**P2, **differs}.items() if value is not ...}
-    assert shelf.get("people", id="p2") == expected, source
+    assert library.get("people", id="p2") == expected, source
 
 
 CONDITIONS: list[tuple[str, str, bool]] = [
@@ -179,20 +179,20 @@ CONDITIONS: list[tuple[str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("source", "where", "holds"), CONDITIONS, ids=[case[1] for case in CONDITIONS])
-def test_update_conditions(shelf: Shelf, source: str, where: str, holds: bool) -> None:
+def test_update_conditions(library: Library, source: str, where: str, holds: bool) -> None:
     statement = f'UPDATE "people" SET seen = TRUE WHERE {where}'
     if holds:
-        assert shelf.run(statement) == []
+        assert library.run(statement) == []
     else:
         with refused(*FAILED):
-            shelf.run(statement)
-    assert (shelf.get("people", id="p2") == {**P2, "seen": True}) is holds, source
-    assert shelf.get("people", id="none") is None
+            library.run(statement)
+    assert (library.get("people", id="p2") == {**P2, "seen": True}) is holds, source
+    assert library.get("people", id="none") is None
 
 
-def test_composite_keys_in_any_order(shelf: Shelf) -> None:
-    shelf.run("UPDATE \"songs\" SET x = 1 WHERE rank = 1 AND year = 2001 AND artist = 'ayla'")
-    assert (shelf.get("songs", artist="ayla", year=2001) or {})["x"] == 1
+def test_composite_keys_in_any_order(library: Library) -> None:
+    library.run("UPDATE \"songs\" SET x = 1 WHERE rank = 1 AND year = 2001 AND artist = 'ayla'")
+    assert (library.get("songs", artist="ayla", year=2001) or {})["x"] == 1
 
 
 RETURNING: list[tuple[str, str, str, Any]] = [
@@ -217,9 +217,9 @@ RETURNING: list[tuple[str, str, str, Any]] = [
     ("source", "changes", "returning", "shown"), RETURNING, ids=[f"{c[1]} {c[2]}" for c in RETURNING]
 )
 def test_returning_modes_of_update(
-    shelf: Shelf, source: str, changes: str, returning: str, shown: Any
+    library: Library, source: str, changes: str, returning: str, shown: Any
 ) -> None:
-    found = shelf.run(f"UPDATE \"people\" {changes} WHERE id = 'p2' RETURNING {returning} *")
+    found = library.run(f"UPDATE \"people\" {changes} WHERE id = 'p2' RETURNING {returning} *")
     assert found == ([] if shown is None else [shown]), source
 
 
@@ -235,21 +235,21 @@ DELETES: list[tuple[str, str, bool]] = [
 
 
 @pytest.mark.parametrize(("source", "where", "succeeds"), DELETES, ids=[case[1] for case in DELETES])
-def test_delete_removes_the_item(shelf: Shelf, source: str, where: str, succeeds: bool) -> None:
+def test_delete_removes_the_item(library: Library, source: str, where: str, succeeds: bool) -> None:
     statement = f'DELETE FROM "people" WHERE {where}'
     if succeeds:
-        assert shelf.run(statement) == []
+        assert library.run(statement) == []
     else:
         with refused(*FAILED):
-            shelf.run(statement)
+            library.run(statement)
     gone = succeeds and "p2" in where
-    assert (shelf.get("people", id="p2") is None) is gone, source
+    assert (library.get("people", id="p2") is None) is gone, source
 
 
-def test_delete_returns_the_old_item(shelf: Shelf) -> None:
+def test_delete_returns_the_old_item(library: Library) -> None:
     statement = "DELETE FROM \"people\" WHERE id = 'p2' RETURNING ALL OLD *"
-    assert shelf.run(statement) == [P2]
-    assert shelf.run(statement) == []
+    assert library.run(statement) == [P2]
+    assert library.run(statement) == []
 
 
 # --- Failed conditions and capacity --------------------------------------------------------------
@@ -262,19 +262,19 @@ def test_delete_returns_the_old_item(shelf: Shelf) -> None:
         "DELETE FROM \"people\" WHERE id = 'p1' AND age = 1",
     ],
 )
-def test_a_failed_condition_shows_the_item_if_asked(shelf: Shelf, statement: str) -> None:
+def test_a_failed_condition_shows_the_item_if_asked(library: Library, statement: str) -> None:
     """Source: new-features.md section 1."""
     with refused(*FAILED) as caught:
-        shelf.run(statement, ReturnValuesOnConditionCheckFailure="ALL_OLD")
+        library.run(statement, ReturnValuesOnConditionCheckFailure="ALL_OLD")
     assert plain(caught.value.response["Item"]) == {"id": "p1", "name": "Ann", "age": 30}
     with refused(*FAILED) as caught:
-        shelf.run(statement)
+        library.run(statement)
     assert "Item" not in caught.value.response
 
 
-def test_a_failed_condition_on_a_missing_item_returns_no_item(shelf: Shelf) -> None:
+def test_a_failed_condition_on_a_missing_item_returns_no_item(library: Library) -> None:
     with refused(*FAILED) as caught:
-        shelf.run(
+        library.run(
             "UPDATE \"people\" SET a = 1 WHERE id = 'none'", ReturnValuesOnConditionCheckFailure="ALL_OLD"
         )
     assert "Item" not in caught.value.response
@@ -287,18 +287,18 @@ def test_a_failed_condition_on_a_missing_item_returns_no_item(shelf: Shelf) -> N
         ("UPDATE \"people\" SET x = ? WHERE id = 'p1'", 3),
     ],
 )
-def test_writes_cost_what_the_matching_operation_costs(shelf: Shelf, statement: str, units: int) -> None:
+def test_writes_cost_what_the_matching_operation_costs(library: Library, statement: str, units: int) -> None:
     """Source: capacity-consumption.md section 3."""
-    answer = shelf.answer(statement, "x" * 2500, ReturnConsumedCapacity="INDEXES")
+    answer = library.answer(statement, "x" * 2500, ReturnConsumedCapacity="INDEXES")
     assert answer["ConsumedCapacity"] == {
-        "TableName": shelf.names["people"],
+        "TableName": library.names["people"],
         "CapacityUnits": units,
         "Table": {"CapacityUnits": units},
     }
 
 
-def test_indexes_are_charged_beside_the_table(shelf: Shelf) -> None:
-    answer = shelf.answer(
+def test_indexes_are_charged_beside_the_table(library: Library) -> None:
+    answer = library.answer(
         "DELETE FROM \"songs\" WHERE artist = 'ayla' AND year = 1999", ReturnConsumedCapacity="INDEXES"
     )
     consumed = answer["ConsumedCapacity"]
@@ -307,12 +307,12 @@ def test_indexes_are_charged_beside_the_table(shelf: Shelf) -> None:
     assert consumed["LocalSecondaryIndexes"] == {"by_rank": {"CapacityUnits": 1}}
 
 
-def test_the_size_limit_applies_to_the_finished_item(shelf: Shelf) -> None:
+def test_the_size_limit_applies_to_the_finished_item(library: Library) -> None:
     """Source: capacity-consumption.md section 3, "The 400 KB limit"; errors.md section 6.2."""
     # The names and values of {id: n, x: ...} take 4 bytes beside the text.
     fits, over = "x" * (409_600 - 4), "x" * (409_600 - 3)
     with invalid("Item size has exceeded the maximum allowed size"):
-        shelf.run("INSERT INTO \"people\" VALUE {'id': 'n', 'x': ?}", over)
-    shelf.run("INSERT INTO \"people\" VALUE {'id': 'n', 'x': ?}", fits)
+        library.run("INSERT INTO \"people\" VALUE {'id': 'n', 'x': ?}", over)
+    library.run("INSERT INTO \"people\" VALUE {'id': 'n', 'x': ?}", fits)
     with invalid("Item size to update has exceeded the maximum allowed size"):
-        shelf.run("UPDATE \"people\" SET y = 1 WHERE id = 'n'")
+        library.run("UPDATE \"people\" SET y = 1 WHERE id = 'n'")

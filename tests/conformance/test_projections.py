@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("parameters", "text"), REFUSED.values(), ids=REFUSED)
 def test_a_projection_is_rejected(dynamodb: Any, table: str, parameters: dict[str, Any], text: str) -> None:
-    """GetItem tells it bare (errors.md section 3)."""
+    """GetItem reports it without envelope (errors.md section 3)."""
     with invalid(text):
         dynamodb.get_item(TableName=table, Key=item(p="1"), **parameters)
 

@@ -1,4 +1,4 @@
-"""Tables made from backups: what comes back, what does not, and every refusal.
+"""Tables restored from backups: what they contain, what they do not, and every error.
 
 Source: the service's documentation of RestoreTableFromBackup, as the service model has it; limits.md
 section 7 (time to live).

@@ -135,7 +135,7 @@ def test_states_follow_the_clock(open_process: Any, clock: ManualClock) -> None:
     assert streamed.describe(arn)["StreamStatus"] == "DISABLED"
 
 
-# --- Refusals ------------------------------------------------------------------------------------
+# --- Rejections ------------------------------------------------------------------------------------
 
 
 def test_switching_on_twice_is_rejected(streamed: Streamed) -> None:
@@ -167,7 +167,7 @@ def test_a_stream_without_a_view_type_is_rejected(streamed: Streamed) -> None:
     "arn",
     [
         "arn:aws:dynamodb:us-east-1:000000000000:table/nothing-like-a-stream",
-        "arn:aws:kinesis:us-east-1:000000000000:stream/somebody-elses-stream",
+        "arn:aws:kinesis:us-east-1:000000000000:stream/other-stream",
         "this-is-no-arn-but-it-is-long-enough-to-pass",
     ],
 )

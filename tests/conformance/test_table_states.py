@@ -56,7 +56,7 @@ def test_a_table_still_creating_serves_no_data(slow: Any, clock: ManualClock) ->
 
 @pytest.mark.parametrize("call", ["put_item", "describe_table"])
 def test_a_short_creation_ends_with_the_first_request(open_process: OpenProcess, call: str) -> None:
-    """Nobody sleeps for 5 ms (docs/decisions/0006-short-transitions.md)."""
+    """Waiters do not sleep for 5 ms (docs/decisions/0006-short-transitions.md)."""
     client = open_process(transition_ms=5).client()
     created = client.create_table(TableName="table", **schema("p:S"))
     assert created["TableDescription"]["TableStatus"] == "CREATING"

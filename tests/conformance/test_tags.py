@@ -150,7 +150,7 @@ def test_tags_do_not_change_items(dynamodb: Any, create: Callable[..., str]) -> 
 
 
 def test_streams_have_no_tags(dynamodb: Any, create: Callable[..., str]) -> None:
-    """Assumed: the service's text of the refusal above says otherwise (docs/differences.md)."""
+    """Assumed: the service's error text above says otherwise (docs/differences.md)."""
     stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
     name = create("p:S", StreamSpecification=stream)
     arn = dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"]

@@ -61,10 +61,10 @@ def reasons_of(operation: Any, actions: Any, more: dict[str, Any]) -> list[dict[
     with refused("TransactionCanceledException") as caught:
         operation(TransactItems=list(actions), **more)
     answer = caught.value.response
-    told: list[dict[str, Any]] = answer["CancellationReasons"]
-    codes = ", ".join(reason["Code"] for reason in told)
+    got: list[dict[str, Any]] = answer["CancellationReasons"]
+    codes = ", ".join(reason["Code"] for reason in got)
     assert answer["Error"]["Message"] == f"{CANCELLED}[{codes}]"
-    return told
+    return got
 
 
 def stored(dynamodb: Any, table: str) -> dict[str, dict[str, Any]]:
@@ -106,8 +106,8 @@ def test_several_tables_in_one_transaction(dynamodb: Any, table: str, other: str
 def test_a_failed_check_in_one_table_leaves_the_other_unchanged(
     dynamodb: Any, table: str, other: str
 ) -> None:
-    told = reasons(dynamodb, put(table, item(p="1")), check(other, item(p="1", r=1), EXISTS))
-    assert told == [NONE, FAILED]
+    got = reasons(dynamodb, put(table, item(p="1")), check(other, item(p="1", r=1), EXISTS))
+    assert got == [NONE, FAILED]
     assert stored(dynamodb, table) == {}
 
 
@@ -137,8 +137,8 @@ def test_a_put_replaces_the_whole_item(dynamodb: Any, table: str) -> None:
 
 def test_actions_see_the_state_before_the_transaction(dynamodb: Any, table: str) -> None:
     """No action sees another's effect: the check of an item that this transaction makes fails."""
-    told = reasons(dynamodb, put(table, item(p="1")), check(table, item(p="2"), EXISTS))
-    assert told == [NONE, FAILED]
+    got = reasons(dynamodb, put(table, item(p="1")), check(table, item(p="2"), EXISTS))
+    assert got == [NONE, FAILED]
 
 
 def test_a_hundred_actions_are_one_transaction(dynamodb: Any, table: str) -> None:
@@ -148,8 +148,8 @@ def test_a_hundred_actions_are_one_transaction(dynamodb: Any, table: str) -> Non
 
 def test_a_failure_of_the_hundredth_action_cancels_all(dynamodb: Any, table: str) -> None:
     actions = [put(table, item(p=str(n))) for n in range(99)]
-    told = reasons(dynamodb, *actions, check(table, item(p="x"), EXISTS))
-    assert told == [NONE] * 99 + [FAILED]
+    got = reasons(dynamodb, *actions, check(table, item(p="x"), EXISTS))
+    assert got == [NONE] * 99 + [FAILED]
     assert stored(dynamodb, table) == {}
 
 
@@ -190,29 +190,29 @@ def test_a_reason_has_the_failing_item_if_requested(dynamodb: Any, table: str, k
     dynamodb.put_item(TableName=table, Item=item(p="here", n=1, l=["a", {"b": 1}]))
     action = CONDITIONAL[kind](table)
     next(iter(action.values()))["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
-    told = reasons(dynamodb, put(table, item(p="x")), action)
-    assert told == [NONE, {**FAILED, "Item": item(p="here", n=1, l=["a", {"b": 1}])}]
+    got = reasons(dynamodb, put(table, item(p="x")), action)
+    assert got == [NONE, {**FAILED, "Item": item(p="here", n=1, l=["a", {"b": 1}])}]
 
 
 def test_each_action_requests_its_own_item(dynamodb: Any, table: str) -> None:
     for name in ("1", "2", "3"):
         dynamodb.put_item(TableName=table, Item=item(p=name))
-    told = reasons(
+    got = reasons(
         dynamodb,
         check(table, item(p="1"), ABSENT, ReturnValuesOnConditionCheckFailure="ALL_OLD"),
         check(table, item(p="2"), ABSENT),
         check(table, item(p="3"), ABSENT, ReturnValuesOnConditionCheckFailure="NONE"),
     )
-    assert told == [{**FAILED, "Item": item(p="1")}, FAILED, FAILED]
+    assert got == [{**FAILED, "Item": item(p="1")}, FAILED, FAILED]
 
 
 def test_a_reason_of_an_absent_item_has_no_item(dynamodb: Any, table: str) -> None:
-    told = reasons(dynamodb, check(table, item(p="1"), EXISTS, ReturnValuesOnConditionCheckFailure="ALL_OLD"))
-    assert told == [FAILED]
+    got = reasons(dynamodb, check(table, item(p="1"), EXISTS, ReturnValuesOnConditionCheckFailure="ALL_OLD"))
+    assert got == [FAILED]
 
 
 def test_all_failing_conditions_are_reported_in_request_order(dynamodb: Any, table: str) -> None:
-    told = reasons(
+    got = reasons(
         dynamodb,
         put(table, item(p="1")),
         check(table, item(p="2"), EXISTS),
@@ -220,7 +220,7 @@ def test_all_failing_conditions_are_reported_in_request_order(dynamodb: Any, tab
         update(table, item(p="4"), "SET a = :a", {":a": 1}, ConditionExpression=EXISTS),
         put(table, item(p="5"), ConditionExpression=ABSENT),
     )
-    assert told == [NONE, FAILED, NONE, FAILED, NONE]
+    assert got == [NONE, FAILED, NONE, FAILED, NONE]
 
 
 RUN_TIME = {
@@ -247,23 +247,23 @@ RUN_TIME = {
 def test_an_update_that_fails_on_its_item_is_a_reason(dynamodb: Any, table: str, case: str) -> None:
     expression, text = RUN_TIME[case]
     dynamodb.put_item(TableName=table, Item=item(p="1", s="text"))
-    told = reasons(dynamodb, put(table, item(p="2")), update(table, item(p="1"), expression, {":one": 1}))
-    assert told == [NONE, {"Code": "ValidationError", "Message": text}]
+    got = reasons(dynamodb, put(table, item(p="2")), update(table, item(p="1"), expression, {":one": 1}))
+    assert got == [NONE, {"Code": "ValidationError", "Message": text}]
 
 
 def test_a_validation_error_stops_at_the_first(dynamodb: Any, table: str) -> None:
     dynamodb.put_item(TableName=table, Item=item(p="1", s="text"))
     dynamodb.put_item(TableName=table, Item=item(p="2", s="text"))
     bad = [update(table, item(p=name), "ADD s :one", {":one": 1}) for name in ("1", "2")]
-    told = reasons(dynamodb, put(table, item(p="3")), *bad)
-    assert [reason["Code"] for reason in told] == ["None", "ValidationError", "None"]
+    got = reasons(dynamodb, put(table, item(p="3")), *bad)
+    assert [reason["Code"] for reason in got] == ["None", "ValidationError", "None"]
 
 
 def test_an_oversized_result_of_an_update_is_a_reason(dynamodb: Any, table: str) -> None:
     dynamodb.put_item(TableName=table, Item=item(p="1", a="x" * 300_000))
-    told = reasons(dynamodb, update(table, item(p="1"), "SET b = :b", {":b": "x" * 200_000}))
+    got = reasons(dynamodb, update(table, item(p="1"), "SET b = :b", {":b": "x" * 200_000}))
     text = "Item size to update has exceeded the maximum allowed size"
-    assert told == [{"Code": "ValidationError", "Message": text}]
+    assert got == [{"Code": "ValidationError", "Message": text}]
 
 
 MISMATCH = {"Code": "ValidationError", "Message": "The provided key element does not match the schema"}
@@ -308,8 +308,8 @@ def test_an_index_key_of_a_wrong_type_is_a_reason(dynamodb: Any, create: Callabl
 
 
 def test_wrong_keys_are_reported_before_conditions(dynamodb: Any, table: str) -> None:
-    told = reasons(dynamodb, check(table, item(p="gone"), EXISTS), delete(table, item(p=1)))
-    assert told == [NONE, MISMATCH]
+    got = reasons(dynamodb, check(table, item(p="gone"), EXISTS), delete(table, item(p=1)))
+    assert got == [NONE, MISMATCH]
 
 
 # --- TransactGetItems ----------------------------------------------------------------------------
@@ -344,10 +344,8 @@ def test_a_hundred_gets(dynamodb: Any, table: str) -> None:
 
 @pytest.mark.parametrize("case", WRONG_KEYS)
 def test_a_get_with_a_key_of_another_schema_is_a_reason(dynamodb: Any, table: str, case: str) -> None:
-    told = reasons_of(
-        dynamodb.transact_get_items, [get(table, item(p="x")), get(table, WRONG_KEYS[case])], {}
-    )
-    assert told == [NONE, MISMATCH]
+    got = reasons_of(dynamodb.transact_get_items, [get(table, item(p="x")), get(table, WRONG_KEYS[case])], {})
+    assert got == [NONE, MISMATCH]
 
 
 # --- Item collections ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The conflict dial: refusals as if an ongoing transaction had been met, to test retries with.
+"""Injected conflicts: errors as during an ongoing transaction, to test retries with.
 
 Sources: service.md section 4; errors.md section 6.8.
 """
@@ -49,9 +49,9 @@ def test_a_transaction_is_cancelled_by_one_of_its_actions(open_process: OpenProc
     actions = [put("table", item(p=str(n))) for n in range(4)]
     seen = set()
     for _ in range(40):
-        told = reasons(client, *actions)
-        assert sorted(told, key=len) == [NONE, NONE, NONE, CONFLICT]
-        seen.add(told.index(CONFLICT))
+        got = reasons(client, *actions)
+        assert sorted(got, key=len) == [NONE, NONE, NONE, CONFLICT]
+        seen.add(got.index(CONFLICT))
     assert seen == {0, 1, 2, 3}
     assert stored(client, "table") == {}
 
@@ -76,20 +76,20 @@ def test_other_errors_are_reported_before_conflicts(open_process: OpenProcess) -
         client.put_item(TableName="table", Item=item(q="1"))
     with refused("ResourceNotFoundException"):
         client.transact_write_items(TransactItems=[put("missing.table", item(p="1"))])
-    told = reasons(client, check("table", item(p=1), "attribute_exists(p)"))
-    assert [reason["Code"] for reason in told] == ["ValidationError"]
+    got = reasons(client, check("table", item(p=1), "attribute_exists(p)"))
+    assert [reason["Code"] for reason in got] == ["ValidationError"]
 
 
 def outcomes(client: Any, count: int = 200) -> list[bool]:
     """Which of so many writes were refused."""
-    refusals = []
+    rejected = []
     for n in range(count):
         try:
             client.put_item(TableName="table", Item=item(p=str(n)))
-            refusals.append(False)
+            rejected.append(False)
         except client.exceptions.TransactionConflictException:
-            refusals.append(True)
-    return refusals
+            rejected.append(True)
+    return rejected
 
 
 def test_the_rate_is_a_share_and_the_seed_gives_a_sequence(open_process: OpenProcess) -> None:

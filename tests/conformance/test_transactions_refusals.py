@@ -1,4 +1,4 @@
-"""Transactions that are refused as a whole, and what is told first when several things are wrong.
+"""Transactions that are rejected as a whole, and which of several errors is reported first.
 
 The order: member constraints together -> values and expressions, first action first -> tables ->
 empty keys and oversized puts -> one target twice -> (as reasons) keys -> conditions.
@@ -334,9 +334,9 @@ def test_wrong_keys_are_cancellation_reasons_although_other_errors_reject_the_re
 
 
 def test_a_key_attribute_cannot_be_updated(dynamodb: Any, table: str) -> None:
-    told = reasons(dynamodb, update(table, item(p="1"), "SET p = :p", {":p": "2"}))
+    got = reasons(dynamodb, update(table, item(p="1"), "SET p = :p", {":p": "2"}))
     text = (
         "One or more parameter values were invalid: "
         "Cannot update attribute p. This attribute is part of the key"
     )
-    assert told == [{"Code": "ValidationError", "Message": text}]
+    assert got == [{"Code": "ValidationError", "Message": text}]

@@ -224,7 +224,7 @@ def test_a_token_in_use_is_in_progress(open_process: OpenProcess) -> None:
 
 
 def test_of_many_concurrent_replays_one_is_executed(in_process_only: None, tmp_path: Path) -> None:
-    """Requests overlap while they wait for the disk; whoever comes second is told so, and a later
+    """Requests overlap while they wait for the disk; the second one reports that, and a later
     retry finds the work done."""
 
     async def main() -> tuple[list[str], Any]:
@@ -246,9 +246,9 @@ def test_of_many_concurrent_replays_one_is_executed(in_process_only: None, tmp_p
             asyncio.create_task(call("PutItem", TableName="table", Item=item(p=str(n)))) for n in range(20)
         ]
         await asyncio.sleep(0)
-        told = list(await asyncio.gather(*(transact() for _ in range(5))))
+        got = list(await asyncio.gather(*(transact() for _ in range(5))))
         await asyncio.gather(*noise)
-        told.append(await transact())
+        got.append(await transact())
         found = await call(
             "Query",
             TableName="table",
@@ -257,8 +257,8 @@ def test_of_many_concurrent_replays_one_is_executed(in_process_only: None, tmp_p
             ExpressionAttributeValues=item(**{":p": "counter", ":one": 1}),
         )
         await database.close()
-        return told, found["Count"]
+        return got, found["Count"]
 
-    told, found = asyncio.run(main())
-    assert told == ["done", *["TransactionInProgressException"] * 4, "done"]
+    got, found = asyncio.run(main())
+    assert got == ["done", *["TransactionInProgressException"] * 4, "done"]
     assert found == 1

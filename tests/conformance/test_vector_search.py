@@ -1,4 +1,4 @@
-"""SearchVectors: scores, conditions, projections, refusals.
+"""SearchVectors: scores, conditions, projections, errors.
 
 Sources: new-features.md section 13, "SearchVectors"; errors.md section 7.
 """
@@ -120,7 +120,7 @@ def test_top_k_bounds_the_results(search: Callable[..., Any]) -> None:
 def test_a_condition_filters_by_the_search_schema(search: Callable[..., Any]) -> None:
     assert names(search("tenants", "h = :h", {"h": "x"})) == ["along", "aslant"]
     assert names(search("tenants", ":h = h AND (f = :f)", {"h": "x", "f": 2})) == ["aslant"]
-    assert names(search("tenants", "h = :h", {"h": "nobody"})) == []
+    assert names(search("tenants", "h = :h", {"h": "absent"})) == []
     assert names(search("tenants", "h = :h AND h = :i", {"h": "x", "i": "y"})) == []
     assert names(search("filtered", "f = :f", {"f": 1})) == ["against", "along"]
     assert names(search("filtered", "f = :f AND h = :h", {"f": 1, "h": "x"})) == ["along"]
@@ -221,7 +221,7 @@ def test_very_large_and_very_small_vectors_are_ranked(
         assert ranked == ["c", "b", "a", "zero"]
 
 
-# --- Refusals ------------------------------------------------------------------------------------
+# --- Rejections ------------------------------------------------------------------------------------
 
 ONE = "1 validation error detected: "
 AT_LEAST = "failed to satisfy constraint: Member must have"

@@ -39,7 +39,7 @@ def anomalies(history: Sequence[Transaction], final: dict[str, list[int]]) -> li
     units += [each for each in history if each.outcome == "refused" and (each.reads or each.lengths)]
     circle = _circle(_arrows(units, final))
     if circle:
-        names = [_told(units[node]) for node in circle if node < len(units)]
+        names = [_described(units[node]) for node in circle if node < len(units)]
         found.append("no order is possible among: " + "; ".join(names))
     return found
 
@@ -70,32 +70,32 @@ def _wrong_lists(
             if writer is None:
                 yield f"{key}: {element} was never appended"
             elif writer.outcome == "refused":
-                yield f"{key}: {element} comes from a refused transaction: {_told(writer)}"
+                yield f"{key}: {element} comes from a refused transaction: {_described(writer)}"
             else:
                 for other, sibling in writer.appends.items():
                     if sibling not in final.get(other, ()):
-                        yield f"{key} has {element}, but {other} lacks {sibling}: {_told(writer)}"
+                        yield f"{key} has {element}, but {other} lacks {sibling}: {_described(writer)}"
     for each in history:
         took_effect = any(place in places for place in each.appends.items())
         if each.outcome == "unknown" and not took_effect:
             continue
         for key, seen in each.reads.items():
             if seen != final.get(key, [])[: len(seen)]:
-                yield f"{key} ended as {final.get(key, [])}, but was read as {seen}: {_told(each)}"
+                yield f"{key} ended as {final.get(key, [])}, but was read as {seen}: {_described(each)}"
         for key, length in each.lengths.items():
             if length > len(final.get(key, ())):
-                yield f"{key} never had {length} elements: {_told(each)}"
+                yield f"{key} never had {length} elements: {_described(each)}"
         if each.outcome == "refused":
             continue
         for key, element in each.appends.items():
             place = places.get((key, element))
             if place is None:
-                yield f"{key}: {element} was acknowledged and is lost: {_told(each)}"
+                yield f"{key}: {element} was acknowledged and is lost: {_described(each)}"
                 continue
             if key in each.reads and len(each.reads[key]) != place:
-                yield f"{key}: {element} does not follow what its transaction saw: {_told(each)}"
+                yield f"{key}: {element} does not follow what its transaction saw: {_described(each)}"
             if key in each.lengths and each.lengths[key] != place:
-                yield f"{key}: {element} was not appended where its condition held: {_told(each)}"
+                yield f"{key}: {element} was not appended where its condition held: {_described(each)}"
 
 
 def _arrows(units: Sequence[Transaction], final: dict[str, list[int]]) -> Graph:
@@ -183,7 +183,7 @@ def _way_back(graph: Graph, start: int) -> list[int]:
     return []
 
 
-def _told(each: Transaction) -> str:
+def _described(each: Transaction) -> str:
     parts = [f"T{each.name} ({each.outcome}, {each.start_ns}..{each.end_ns})"]
     parts += [f"appends {each.appends}"] if each.appends else []
     parts += [f"reads {each.reads}"] if each.reads else []

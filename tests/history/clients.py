@@ -138,7 +138,7 @@ class Connection:
 
 
 class Client:
-    """Does random operations until there are none left. `history` and `faults` are what comes of it."""
+    """Does random operations until there are none left. `history` and `errors` are what comes of it."""
 
     def __init__(self, number: int, seed: int, site: Site, keys: Keys) -> None:
         self._chance = random.Random(f"{seed}/{number}")
@@ -149,7 +149,7 @@ class Client:
         self._seen: dict[str, list[int]] = {}
         """What this client believes is there; others may have appended since."""
         self.history: list[Transaction] = []
-        self.faults: list[str] = []
+        self.errors: list[str] = []
 
     def run(self) -> None:
         kinds = (self._append, self._append_if, self._put_if, self._get, self._query)
@@ -180,7 +180,7 @@ class Client:
         if status == 200:
             seen = self._look(key, answer.get("Attributes"))
             if seen[-1:] != [each.appends[key]]:
-                self.faults.append(f"{key}: an append of {each.appends[key]} answered {seen}")
+                self.errors.append(f"{key}: an append of {each.appends[key]} answered {seen}")
             each.reads[key] = seen[:-1]
 
     def _append_if(self, key: str) -> None:
@@ -284,7 +284,7 @@ class Client:
             each.outcome = "refused"
             each.lengths = {}  # not all of the conditions held
         else:
-            self.faults.append(f"{operation} answered {status} {answer}")
+            self.errors.append(f"{operation} answered {status} {answer}")
             each.end_ns = None
             status = 0
         return status, answer
@@ -296,7 +296,7 @@ class Client:
         """The list of an item that was read; remembers it."""
         seen = [int(element["N"]) for element in item["l"]["L"]] if item is not None else []
         if item is not None and int(item["n"]["N"]) != len(seen):
-            self.faults.append(f"{key}: the counter says {item['n']['N']}, the list is {seen}")
+            self.errors.append(f"{key}: the counter says {item['n']['N']}, the list is {seen}")
         self._seen[key] = seen
         return seen
 

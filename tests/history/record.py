@@ -25,7 +25,7 @@ class Transaction:
     name: int
     start_ns: int
     end_ns: int | None
-    """None: nobody knows when it took effect, if it did."""
+    """None: the answer was lost; it may have taken effect at any time, or never."""
     outcome: str
     appends: dict[str, int] = field(default_factory=dict)
     """key -> the element appended to it."""

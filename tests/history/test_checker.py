@@ -37,7 +37,7 @@ BAD: dict[str, tuple[list[Transaction], dict[str, list[int]]]] = {
         {"x": []},
     ),
     "a refused write that took effect": ([t(1, (0, 1), "refused", appends={"x": 1})], {"x": [1]}),
-    "a read of what nobody wrote": ([t(1, (0, 1), reads={"x": [7]})], {"x": [7]}),
+    "a read of a value that was never written": ([t(1, (0, 1), reads={"x": [7]})], {"x": [7]}),
     "a torn transaction: half of it stays away": (
         [t(1, (0, None), "unknown", appends={"x": 1, "y": 1})],
         {"x": [1], "y": []},

@@ -59,7 +59,7 @@ def _check(data_dir: Path, seed: int, operations: int, kills: int) -> dict[str, 
     print(f"seed {seed}, {operations} operations, {kills} kills")
     clients, final = _record(data_dir, seed, operations, kills)
     history: list[Transaction] = [each for client in clients for each in client.history]
-    wrong = [fault for client in clients for fault in client.faults] + anomalies(history, final)
+    wrong = [error for client in clients for error in client.errors] + anomalies(history, final)
     if wrong:
         path = FOUND / f"seed-{seed}.jsonl"
         save([*history, Transaction(-1, 0, None, "ok", reads=final)], path)

@@ -42,7 +42,7 @@ class Registers:
 
 
 class Client:
-    """Does random operations until there are none left. `history` and `faults` are what comes of it."""
+    """Does random operations until there are none left. `history` and `errors` are what comes of it."""
 
     def __init__(self, number: int, seed: int, site: Site, registers: Registers) -> None:
         self._chance = random.Random(f"{seed}/{number}")
@@ -52,7 +52,7 @@ class Client:
         self._seen: dict[str, int] = {}
         """What this client saw last; conditions ask for it."""
         self.history: list[Operation] = []
-        self.faults: list[str] = []
+        self.errors: list[str] = []
 
     def run(self) -> None:
         kinds = ("get", "get", "put", "put if", "put if", "delete")
@@ -74,14 +74,14 @@ class Client:
         end_ns = time.monotonic_ns()
         refused = answer.get("__type", "").endswith("#ConditionalCheckFailedException")
         if status != 200 and not refused:
-            self.faults.append(f"{operation} answered {status} {answer}")
+            self.errors.append(f"{operation} answered {status} {answer}")
             self.history.append(Operation(key, kind, start_ns, None, value, expected))
             return
         seen = _value(
             answer.get("Attributes") if operation != "GetItem" and not refused else answer.get("Item")
         )
         if kind == "put if" and not refused and seen != expected:
-            self.faults.append(f"{key}: {expected} was wanted, {seen} was replaced")
+            self.errors.append(f"{key}: {expected} was wanted, {seen} was replaced")
         self.history.append(Operation(key, kind, start_ns, end_ns, value, expected, seen, refused))
         self._seen[key] = seen if kind == "get" or refused else value
 

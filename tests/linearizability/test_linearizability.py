@@ -56,7 +56,7 @@ def _record(data_dir: Path, seed: int, operations: int, ends: int) -> list[Clien
 def _check(data_dir: Path, seed: int, operations: int, ends: int) -> list[Operation]:
     print(f"seed {seed}, {operations} operations, {ends} ends of the server")
     clients = _record(data_dir, seed, operations, ends)
-    wrong = [fault for client in clients for fault in client.faults]
+    wrong = [error for client in clients for error in client.errors]
     assert wrong == []
     history = [each for client in clients for each in client.history]
     for key, each in by_key(history).items():

@@ -38,11 +38,11 @@ BAD: dict[str, list[Operation]] = {
     "a stale read": [put(0, 1, 1), get(2, 3)],
     "a stale read behind another read": [put(0, 99, 1), get(1, 2, 1), get(3, 4)],
     "a read of the future": [get(0, 1, 1), put(2, 3, 1)],
-    "a read of what nobody wrote": [get(0, 1, 7)],
+    "a read of a value that was never written": [get(0, 1, 7)],
     "a lost update": [put(0, 1, 1), put(2, 3, 2, seen=1), get(4, 5, 1)],
     "two that replaced the same": [put(0, 9, 1), put(0, 9, 2), get(10, 11, 2)],
     "two that won the same race": [put_if(0, 9, ABSENT, 1), put_if(0, 9, ABSENT, 2)],
-    "a refusal without a reason": [put(0, 1, 1), refused(2, 3, expected=1, value=2, seen=1)],
+    "a rejection without a reason": [put(0, 1, 1), refused(2, 3, expected=1, value=2, seen=1)],
     "a refused write that took effect": [put(0, 1, 1), refused(2, 3, 5, value=2, seen=1), get(4, 5, 2)],
     "a deletion undone": [put(0, 1, 1), delete(2, 3, 1), get(4, 5, 1)],
     "a deletion of what was not there": [delete(0, 1, 1)],
@@ -71,7 +71,7 @@ GOOD: dict[str, list[Operation]] = {
     "concurrent writes, one order": [put(0, 9, 1, seen=2), put(0, 9, 2), get(10, 11, 1)],
     "a lost answer that never took effect": [put(0, None, 1), get(1, 2), get(3, 4)],
     "a lost answer that took effect late": [put(0, None, 1), get(1, 2), get(3, 4, 1)],
-    "a refusal by what came in between": [put(0, 9, 1), refused(1, 8, 5, value=2, seen=1)],
+    "a rejection by a write in between": [put(0, 9, 1), refused(1, 8, 5, value=2, seen=1)],
     "a lost deletion": [put(0, 1, 1), delete(2, None), get(3, 4, 1), get(5, 6)],
     "the same instant says nothing": [put(0, 5, 1), get(5, 9)],
 }
@@ -111,7 +111,7 @@ def _fits(order: Sequence[Operation]) -> bool:
 
 
 def drawn(chance: random.Random) -> list[Operation]:
-    """A short history of somebody who guesses what he saw; about half of them are possible."""
+    """A short history with random results; about half of them are possible."""
     operations = []
     for number in range(chance.randint(1, 6)):
         start = chance.randint(0, 12)

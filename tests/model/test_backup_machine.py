@@ -79,8 +79,8 @@ class Machine:
     def back_up(self) -> None:
         try:
             answer = self.client.create_backup(TableName="source", BackupName="backup")
-        except ClientError as refusal:
-            assert refusal.response["Error"]["Code"] == "BackupInUseException"
+        except ClientError as rejection:
+            assert rejection.response["Error"]["Code"] == "BackupInUseException"
             return
         self.backups[answer["BackupDetails"]["BackupArn"]] = self.now()
 

@@ -80,8 +80,8 @@ class IndexLife(RuleBasedStateMachine):
         """A write is rejected when an attribute does not suit an existing index; then nothing changes."""
         try:
             self.process.call(operation, **request)
-        except Refused as refusal:
-            assert refusal.code in ("ValidationException", "TransactionCanceledException")
+        except Refused as rejection:
+            assert rejection.code in ("ValidationException", "TransactionCanceledException")
             return
         for key, item in new.items():
             if item is None:
@@ -143,8 +143,8 @@ class IndexLife(RuleBasedStateMachine):
     def _change_indexes(self, update: dict[str, Any], **more: Any) -> None:
         try:
             self.process.call("UpdateTable", TableName="table", GlobalSecondaryIndexUpdates=[update], **more)
-        except Refused as refusal:
-            assert refusal.code in ("ResourceInUseException", "LimitExceededException")
+        except Refused as rejection:
+            assert rejection.code in ("ResourceInUseException", "LimitExceededException")
 
     @rule(name=st.sampled_from(sorted(INDEXES)), at_once=st.booleans())
     def add_index(self, name: str, at_once: bool) -> None:

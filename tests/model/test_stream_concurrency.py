@@ -157,7 +157,7 @@ async def live(seed: int) -> None:
         TableName="table",
         TimeToLiveSpecification={"Enabled": True, "AttributeName": "exp"},
     )
-    early = {"p": {"S": "nobody else's"}, "exp": {"N": str(clock.now_ns() // 10**9)}}
+    early = {"p": {"S": "untouched"}, "exp": {"N": str(clock.now_ns() // 10**9)}}
     await world.call("PutItem", TableName="table", Item=early)
     arn = made["TableDescription"]["LatestStreamArn"]
     tailing = asyncio.create_task(world.tail(arn))

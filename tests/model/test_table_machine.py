@@ -154,12 +154,12 @@ class TableMachine(RuleBasedStateMachine):
         if allowed and holds:
             send()
             return True
-        with pytest.raises(Refused) as refusal:
+        with pytest.raises(Refused) as rejection:
             send()
         # An invalid put is reported before its condition, an invalid update after it.
-        assert refusal.value.code in (
+        assert rejection.value.code in (
             ("ConditionalCheckFailedException",) if allowed else ("ValidationException",)
-        ) or (not holds and refusal.value.code == "ConditionalCheckFailedException")
+        ) or (not holds and rejection.value.code == "ConditionalCheckFailedException")
         return False
 
     @rule(key=keys, rest=attributes, bad=bad_attribute, text=conditions)
@@ -277,9 +277,9 @@ class TableMachine(RuleBasedStateMachine):
             for subject, is_put, _ in by_key.values():
                 (self.model.put if is_put else self.model.delete)(subject)
             return
-        with pytest.raises(Refused) as refusal:
+        with pytest.raises(Refused) as rejection:
             self.process.call("TransactWriteItems", TransactItems=actions)
-        codes = [reason["Code"] for reason in refusal.value.body["CancellationReasons"]]
+        codes = [reason["Code"] for reason in rejection.value.body["CancellationReasons"]]
         assert codes == ["None" if verdict else "ConditionalCheckFailed" for verdict in verdicts]
 
     # --- Reads ---
@@ -428,7 +428,7 @@ def run(examples: int) -> settings:
         stateful_step_count=40,
         deadline=None,
         derandomize=True,
-        # Shrinking takes minutes: not in the gate. The long runs below do it.
+        # Shrinking takes minutes: so only the long runs below do it.
         phases=(Phase.explicit, Phase.generate),
         suppress_health_check=[HealthCheck.too_slow],
     )

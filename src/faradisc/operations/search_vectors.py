@@ -1,4 +1,4 @@
-"""SearchVectors: the nearest neighbours of a vector in a vector index, found exactly.
+"""SearchVectors: the vectors nearest to a query vector in a vector index, found exactly.
 
 Checks: SearchVector -> TopK -> placeholders -> expressions -> table -> index -> dimensions -> the search
 condition against the search schema.

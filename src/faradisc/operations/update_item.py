@@ -43,7 +43,7 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     return result
 
 
-_GATE_BYTES_MAX = 3 + EXPRESSION_OPERATORS_MAX * 70 + EXPRESSION_BYTES_MAX * 19
+_ADDED_BYTES_MAX = 3 + EXPRESSION_OPERATORS_MAX * 70 + EXPRESSION_BYTES_MAX * 19
 """More bytes than any update can add; items that are smaller than the limit by this much need no exact
 count."""
 
@@ -68,7 +68,7 @@ class UpdateStep:
         """Returns the size that a single update compares with 400 KB: that of the item, or that of the
         item without its key but with the cost of the update, whichever is larger (capacity-consumption.md
         section 3)."""
-        if self._update is None or size < ITEM_SIZE_BYTES_MAX - _GATE_BYTES_MAX:
+        if self._update is None or size < ITEM_SIZE_BYTES_MAX - _ADDED_BYTES_MAX:
             return size
         return max(size, size - item_size(self._key) + self._update.limit_overhead_bytes)
 

@@ -178,7 +178,7 @@ def test_recovery_reaches_back_to_the_start_of_its_history() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "refusal", "left"),
+    ("first", "second", "rejection", "left"),
     [
         ("restore", "disable", "ContinuousBackupsUnavailableException", ["restored", "table"]),
         ("disable", "restore", "PointInTimeRecoveryUnavailableException", ["table"]),
@@ -187,7 +187,7 @@ def test_recovery_reaches_back_to_the_start_of_its_history() -> None:
     ],
 )
 def test_a_history_is_either_dropped_or_restored_from(
-    first: str, second: str, refusal: str, left: list[str]
+    first: str, second: str, rejection: str, left: list[str]
 ) -> None:
     """Both are requested during another change; the first in turn succeeds."""
     world = World()
@@ -224,7 +224,7 @@ def test_a_history_is_either_dropped_or_restored_from(
 
     with SeededLoop(world.chance) as loop:
         loop.run("play", play())
-    assert refused == [f"{second}: {refusal}"]
+    assert refused == [f"{second}: {rejection}"]
 
 
 def recovery(*, on: bool) -> dict[str, Any]:
@@ -299,10 +299,10 @@ def test_a_manual_change_that_overtakes_auto_scaling_stays(
         await while_a_change_waits(loop, database, changing, scale)
         for _ in range(10):
             await database.work()
-        told = (await ask(database, "DescribeTable", TableName="table"))["Table"]
+        shown_table = (await ask(database, "DescribeTable", TableName="table"))["Table"]
         if index is not None:
-            (told,) = told["GlobalSecondaryIndexes"]
-        shown = told["ProvisionedThroughput"]
+            (shown_table,) = shown_table["GlobalSecondaryIndexes"]
+        shown = shown_table["ProvisionedThroughput"]
         assert (shown["ReadCapacityUnits"], shown["WriteCapacityUnits"]) == left
         activities = await ask_scaling(database, "DescribeScalingActivities", ServiceNamespace="dynamodb")
         assert {each["StatusCode"] for each in activities["ScalingActivities"]} <= {"Successful"}

@@ -47,7 +47,7 @@ class World:
         )
         self.placement = Placement(RESOURCE, 4, key, KEY if by_hash else None)
 
-    def write(self, p: str, elements: Sequence[float] | None, *, h: str = "x", tell: bool = True) -> None:
+    def write(self, p: str, elements: Sequence[float] | None, *, h: str = "x", mark: bool = True) -> None:
         entry: dict[str, Any] = {"p": {"S": p}, "h": {"S": h}}
         row_key = self.placement.row_key(entry)
         batch = Batch(self.placement.part_of(row_key))
@@ -59,7 +59,7 @@ class World:
             entry["e"] = {"B": b64encode(packed).decode()}
             batch.puts.append((row_key, item_record.encode(entry, item_size(entry))))
         run(self.store.commit([batch]))
-        if tell:
+        if mark:
             self.memory.of(RESOURCE).written(row_key)
 
     def searched(
@@ -131,7 +131,7 @@ def test_a_block_larger_than_memory_is_searched_in_pieces() -> None:
     world = World(memory_bytes_max=100_000)
     order = random.Random(1).sample(range(10_000), 10_000)
     for n in order:
-        world.write(str(n), (n, 0), tell=False)
+        world.write(str(n), (n, 0), mark=False)
     for _ in range(2):
         assert world.found(top_k=3) == ["0", "1", "2"]
         assert world.memory.of(RESOURCE).slots == {}

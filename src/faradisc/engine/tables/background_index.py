@@ -1,4 +1,4 @@
-"""An index of the tables that background jobs visit, so that a step costs by these and not by all tables.
+"""An index of the tables that background jobs use, so that a step costs by these and not by all tables.
 
 The catalog notes every table in its present state. Entries of tables that no longer exist are dropped by the
 next job that finds them.

@@ -38,7 +38,7 @@ def charge_write(outcome: Outcome) -> Throttle | None:
     if meter.recorded or (meter.enforced and (outcome.entries or change.table.global_indexes)):
         return _charge_together([_Bill(change, charges_of(outcome), outcome)])[0]
     if outcome.entries:
-        meter.usage.settle(charges_of(outcome), 0)
+        meter.usage.take(charges_of(outcome), 0)
         return None
     if outcome.new_size <= WRITE_UNIT_BYTES >= outcome.old.size_bytes:
         half_units = 2  # one unit, as most writes
@@ -75,7 +75,7 @@ def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
     if not any(meter.enforced or meter.recorded for meter in meters):
         for outcome, meter in zip(outcomes, meters, strict=True):
             if outcome.entries:
-                meter.usage.settle(charges_of(outcome, transaction=True), 0)
+                meter.usage.take(charges_of(outcome, transaction=True), 0)
             else:
                 meter.usage.write(outcome.change.row_key, outcome.write_units * 4)
         return [None] * len(outcomes)
@@ -106,7 +106,7 @@ class _Bill:
 
 
 def _charge_together(bills: Sequence[_Bill]) -> list[Throttle | None]:
-    """Admits all and settles all, or settles none; returns a throttle per bill."""
+    """Admits and charges all, or charges none; returns a throttle per bill."""
     for bill in bills:
         # For all of them before the first is admitted: partitions split when the time is read.
         bill.now = bill.change.table.meter.now()
@@ -115,7 +115,7 @@ def _charge_together(bills: Sequence[_Bill]) -> list[Throttle | None]:
     for bill, throttle in zip(bills, throttles, strict=True):
         meter = bill.change.table.meter
         if first is None:
-            meter.usage.settle(bill.charges, bill.now)
+            meter.usage.take(bill.charges, bill.now)
         if meter.recorded:
             record_write(
                 bill.change, bill.outcome, bill.charges, throttle=throttle, first=first, now=bill.now
@@ -212,7 +212,7 @@ def charge_reads(reads: Sequence[ItemRead]) -> list[Throttle | None]:
     admitted = not any(throttles)
     for read, charge, now, throttle in zip(reads, charges, moments, throttles, strict=True):
         if admitted:
-            read.table.meter.usage.settle((charge,), now)
+            read.table.meter.usage.take((charge,), now)
         if read.table.meter.recorded and (admitted or throttle is not None):
             record_read(read.table, read.key, charge, throttle, now)
     return throttles

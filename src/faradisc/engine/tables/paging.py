@@ -108,7 +108,7 @@ class PageUsage:
             Charge(self._limiter, key, part, not self._consistent)
             for (key, _), part in zip(admitted, parts, strict=True)
         ]
-        self._table.meter.usage.settle(charges, self._now)
+        self._table.meter.usage.take(charges, self._now)
         trace(self._table, self.operation, charges, None, self._now)
 
 

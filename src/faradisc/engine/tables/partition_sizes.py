@@ -1,4 +1,4 @@
-"""Tells partitions how much their items grow. Only partitions of enforced throughput split by size.
+"""Adds the growth of items to their partitions. Only partitions of enforced throughput split by size.
 
 Every function here is called without an await before the commit that it belongs to.
 """

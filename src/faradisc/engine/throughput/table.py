@@ -43,9 +43,9 @@ class InsightsSetting:
     changed_ns: int
     enabled: bool
 
-    def status(self, *, settled: bool) -> str:
-        """Returns the status; ENABLING or DISABLING until the change has settled."""
-        return ("ENABL" if self.enabled else "DISABL") + ("ED" if settled else "ING")
+    def status(self, *, changing: bool) -> str:
+        """Returns the status; ENABLING or DISABLING while it is changing."""
+        return ("ENABL" if self.enabled else "DISABL") + ("ING" if changing else "ED")
 
 
 class Ticking(Protocol):

@@ -1,7 +1,7 @@
 """How requests on one table use throughput: counted only, or admitted and charged.
 
 A read or write of one item that concerns the table alone takes one call, `read` or `write`. Everything else
-is several charges, which are all admitted before any of them is settled.
+is several charges, which are all admitted before any of them is taken.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TableUsage(Protocol):
 
     def admit(self, charges: Sequence[Charge], now: int) -> Throttle | None: ...
 
-    def settle(self, charges: Sequence[Charge], now: int) -> None: ...
+    def take(self, charges: Sequence[Charge], now: int) -> None: ...
 
 
 class CountingUsage:
@@ -53,7 +53,7 @@ class CountingUsage:
     def admit(self, charges: Sequence[Charge], now: int) -> None:
         pass
 
-    def settle(self, charges: Sequence[Charge], now: int) -> None:
+    def take(self, charges: Sequence[Charge], now: int) -> None:
         for charge in charges:
             if charge.half_units:
                 charge.limiter.counts[charge.half_units] += 1
@@ -73,7 +73,7 @@ class EnforcingUsage:
         now: Callable[[], int],
         due: Callable[[], int],
     ) -> None:
-        """now: reads the clock. due: returns when the capacity model must be told the time again."""
+        """now: reads the clock. due: returns when the capacity model must be given the time again."""
         self._reads = reads
         self._writes = writes
         self._request_time = request_time
@@ -99,5 +99,5 @@ class EnforcingUsage:
     def admit(self, charges: Sequence[Charge], now: int) -> Throttle | None:
         return admit(charges, now)
 
-    def settle(self, charges: Sequence[Charge], now: int) -> None:
+    def take(self, charges: Sequence[Charge], now: int) -> None:
         settle(charges, now)

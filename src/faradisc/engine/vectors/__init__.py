@@ -1,4 +1,4 @@
-"""Vector indexes: nearest neighbours of a query vector, found exactly.
+"""Vector indexes: the vectors nearest to a query vector, found exactly.
 
     numbers.py      attribute values to 32-bit floats and back
     schema.py       the entry of an item, and the checks of its vector

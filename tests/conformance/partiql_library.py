@@ -56,7 +56,7 @@ PEOPLE: list[dict[str, Any]] = [
 _serialize = TypeSerializer().serialize
 
 
-class Shelf:
+class Library:
     """The tables of one test, filled."""
 
     def __init__(self, dynamodb: Any, create: Callable[..., str]) -> None:
