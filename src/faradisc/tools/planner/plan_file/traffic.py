@@ -190,7 +190,19 @@ _REJECTED = (
 """Members that single operations do not take."""
 
 
-class Stream(Members):
+class Requests(Members):
+    """Members that streams and classes share."""
+
+    keys: Keyed
+    sort: SortField | None = None
+    item_size: ItemSize | None = None
+    consistent: bool = False
+    effect: Effect = "replace"
+    changes: Share = Fraction(1)
+    retries: RetriesMember | None = None
+
+
+class Stream(Requests):
     """One stream of requests."""
 
     name: Text = ""
@@ -201,17 +213,10 @@ class Stream(Members):
     rate: Annotated[RateMember, Example("rate: 100")]
     begin: Annotated[Seconds, Field(alias="from")] = 0
     until: Seconds | None = None
-    keys: Keyed
-    sort: SortField | None = None
-    item_size: ItemSize | None = None
     old_size: ItemSize | None = None
     items: Count = 1
-    consistent: bool = False
     transaction: bool = False
-    effect: Effect = "replace"
-    changes: Share = Fraction(1)
     cache: Cache | None = None
-    retries: RetriesMember | None = None
 
     @property
     def mix(self) -> dict[str, Decimal]:
@@ -303,19 +308,11 @@ class Stream(Members):
         ]
 
 
-class ClassMember(Members):
+class ClassMember(Requests):
     """What a file of rates does not say of the requests of one class.
 
     Source: capacity.md section 3.3 (a key model per class).
     """
-
-    keys: Keyed
-    sort: SortField | None = None
-    item_size: ItemSize | None = None
-    consistent: bool = False
-    effect: Effect = "replace"
-    changes: Share = Fraction(1)
-    retries: RetriesMember | None = None
 
     def plan(self, start_s: int, client: Retries, lines: dict[str, int]) -> ClassPlan:
         choices: tuple[Sort, ...] = ("one", "spread") if self.sort is None else (self.sort,)

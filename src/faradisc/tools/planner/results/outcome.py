@@ -56,7 +56,7 @@ class DirectionSeries:
     throttled: Mapping[str, Series]
     """Throttled attempts in the sample, for each of `CAUSES`."""
     burst: tuple[Number | None, ...]
-    """Burst capacity at the end of the sample, units; negative is debt; None on demand."""
+    """At the end of the sample, units; negative is debt; None on demand."""
     burst_max: tuple[Number | None, ...]
     maximum: Number | None = None
     """The configured on-demand maximum."""
@@ -82,12 +82,11 @@ class PartitionSeries:
     """Units per second served."""
     write: Series
     read_limit: Series
-    """Its physical limit, or its share of the table's rate where that is smaller (profile classic-2017)."""
+    """Its physical limit, or its share of the table's rate if smaller (profile classic-2017)."""
     write_limit: Series
     throttled: Series
     """Attempts that this partition throttled, reads and writes."""
     gib: Series
-    """Size of its items at the end of the sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,7 @@ class Busiest:
     partition: str
     direction: Direction
     percent: Number
-    """Of its limit."""
     at_s: int
-    """Beginning of that sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +152,6 @@ class EventRow:
     key: str | None
     """The key that is isolated or forbids the split, where its name is known."""
     partitions: int | None
-    """After a split."""
     words: str
 
 
@@ -205,7 +201,6 @@ class ItemCollection:
     resource: str
     key: str
     gib_first: Number
-    """At the beginning."""
     gib_last: Number
     percent: Number
     """At the end, of the limit of 10 GB."""
@@ -227,18 +222,17 @@ class Headroom:
     """In the first minute: twice the previous peak, or the initial capacity if larger."""
     capacity_last: int
     demand_minute: Number
-    """In the busiest minute."""
+    """In the busiest minute; below, in the busiest second."""
     demand_second: Number
     least_percent: Number
     """The least capacity left in any minute's busiest second, percent; negative where demand was larger."""
     least_at_s: int
     """Beginning of that minute."""
     minutes_over: int
-    """Minutes with more demand than capacity, that is, than double the previous peak."""
+    """Minutes with more demand than double the previous peak."""
     first_over_s: int | None
     warm_units: int | None
-    """Warm throughput that covers the demand of every second below a configured maximum; None where capacity
-    sufficed."""
+    """Warm throughput that covers every second's demand below a maximum; None where capacity sufficed."""
     words: str
 
 
@@ -252,11 +246,9 @@ class HotKey:
     resource: str
     key: str
     direction: Direction
-    """The direction in which it is nearer to a partition's limit."""
     share_percent: Number
     """Of the resource's requested units in that direction."""
     mean_units: Number
-    """Requested units per second, mean over the run."""
     peak_units: Number
     limit_units: int
     """Units per second that one partition serves in that direction."""
@@ -274,8 +266,7 @@ class HotKey:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """How long requests waited because of throttling: time from the first attempt to the admitted one,
-    without the latency of the service."""
+    """How long requests waited because of throttling: from the first attempt to the admitted one."""
 
     mean_ms: Number
     p50_ms: Number
@@ -291,24 +282,20 @@ class Totals:
     """Totals of one stream of traffic, or of all: requests, except for the units."""
 
     name: str
-    """"all", or the stream's name in the plan."""
     offered: int
     """Without those that a cache answered."""
     cached: int
     attempts: int
-    """Retries included."""
     admitted: int
     throttled: int
     """Attempts that were throttled."""
     lost: int
     """Requests whose last attempt was throttled, or that still waited at the end of the run."""
     read_units: Number
-    """Consumed by tables and indexes."""
     write_units: Number
     throttled_percent: Number
     """Of the attempts."""
     lost_percent: Number
-    """Of the offered."""
     waits: Waits
 
 
@@ -324,15 +311,13 @@ class ModeCost:
     write_usd: float
     storage_usd: float
     other_usd: float
-    """Point-in-time recovery."""
     total_usd: float
     index_usd: float
-    """Part of the total that global indexes cost."""
+    """The part of global indexes."""
     throttled_percent: Number
     """Units throttled in this mode, percent of those requested; an estimate, except for `as-planned`."""
     cheapest: bool
     words: str
-    """How it is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +334,6 @@ class Costs:
     prices: Mapping[str, Any]
     """Region, date, source and each price (results/prices.py)."""
     modes: tuple[ModeCost, ...]
-    """Of the whole plan."""
     resources: tuple[ResourceCost, ...]
     cheapest: str
     """The cheapest `mode` that throttles no more than the budget allows; "" where all throttle more."""
@@ -364,7 +348,6 @@ class BudgetResult:
     """One budget of the plan, and whether it holds (3.4, part 10)."""
 
     name: str
-    """As in the plan file: "throttled_percent"."""
     limit: Number
     value: Number
     holds: bool
@@ -412,7 +395,6 @@ class Outcome:
     name: str
     description: str
     file: str
-    """Name of the plan file, as given."""
     engine: Literal["events", "fluid"]
     profile: str
     seed: int
@@ -422,7 +404,6 @@ class Outcome:
     step_s: int
     samples: int
     assumptions: tuple[str, ...]
-    """What the numbers rest on; sentences."""
     totals: Totals
     flows: tuple[Totals, ...]
     resources: tuple[ResourceOutcome, ...]
@@ -434,11 +415,10 @@ class Outcome:
     budgets: tuple[BudgetResult, ...]
     headline: Headline
     verdict: tuple[str, ...]
-    """The findings in sentences, the most important first."""
+    """The findings, the most important first."""
     what_if: tuple[WhatIf, ...] = ()
-    """The changes that were tried, in order."""
+    """In the order in which they were tried."""
     variant: str = ""
-    """The variant of the plan file."""
     skipped: Skipped | None = None
     headroom: tuple[Headroom, ...] = ()
     """Of tables and indexes on demand that had demand, in order, reads first."""
