@@ -63,6 +63,17 @@ UNFINISHED: tuple[str, ...] = (
 
 FINISHED = (
     *("src/faradisc/language/", "src/faradisc/model/"),
+    *("src/faradisc/engine/exchange/", "src/faradisc/engine/kinesis/", "src/faradisc/cli/"),
+    *("src/faradisc/tools/consumers/", "src/faradisc/tools/seeding/", "src/faradisc/tools/transfer/"),
+    *(
+        "docs/guide/consumers.md",
+        "docs/guide/exchange.md",
+        "docs/guide/seeding.md",
+        "docs/formats/capture.md",
+    ),
+    *("examples/botocore_corpus/", "examples/guide_tables/", "examples/patterns/"),
+    *("tests/cli/", "tests/clients/", "tests/consumers/", "tests/examples/", "tests/exchange/"),
+    *("tests/unit/consumers/", "tests/unit/seeding/"),
     *("tests/unit/expressions/", "tests/unit/partiql/", "tests/unit/streams/", "tests/storage/"),
 )
 """Folders inside the unfinished ones that have."""

@@ -109,7 +109,6 @@ def accounts(server: Server) -> Iterator[type[Account]]:
 
 
 def _table(model: type[Model], server: Server) -> Iterator[type[Model]]:
-    model._connection = None
     model.Meta.host = server.url
     model.create_table(wait=True)
     assert model.exists()

@@ -113,7 +113,8 @@ def unrecoverable(directory: Path) -> LostCommits | None:
     Raises: OSError.
     """
     files = directory / ROCKS_DIRECTORY
-    if not (files / "CURRENT").exists() or lost_commits(directory, 0) is None:
+    known = lost_commits(directory, 0)  # read before the log: another process may commit meanwhile
+    if not (files / "CURRENT").exists() or known is None:
         return None
     tuning = options()
     tuning.create_if_missing(False)
@@ -123,7 +124,7 @@ def unrecoverable(directory: Path) -> LostCommits | None:
         db.close()
     except Exception:
         return None  # the files are another process's, or damaged otherwise: opening them says which
-    return lost_commits(directory, recovered)
+    return lost_commits(directory, recovered) if known.acknowledged.sequence > recovered else None
 
 
 def damaged_log(directory: Path, lost: LostCommits) -> Corruption:
