@@ -77,7 +77,7 @@ CASES = [
     ("rate: 5", "rate: 5\n    retries: often", 12, "'often' is not known here", "Known: none, standard, legacy"),
     ("rate: 5", "rate: 5\n    rate: 6", 12, "it is written twice", "Keep one of them."),
     ("rate: 5", "rtae: 5", 11, "there is no member 'rtae' here", "Did you mean 'rate'?"),
-    ("rate: 5", "rate: 5\n    colour: red", 12, "there is no member 'colour' here", "Known: name, table"),
+    ("rate: 5", "rate: 5\n    colour: red", 12, "there is no member 'colour' here", "Known: keys, sort"),
     ("PutItem", "PutItems", 10, "'PutItems' is not known here", "Did you mean 'PutItem'?"),
     ("operation: PutItem", "operations: {GetItem: 0}", 10, "the mix is empty", "{GetItem: 80, PutItem: 20}"),
     ("table: Orders", "table: Order", 9, "there is no table 'Order'", "Did you mean 'Orders'?"),
