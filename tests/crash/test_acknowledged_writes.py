@@ -1,8 +1,8 @@
-"""kill -9 of a real server under concurrent writers; then the same directory is opened again.
+"""kill -9 of a server under concurrent writers; then its directory is opened again.
 
-What it proves: nothing that was acknowledged is lost, nothing that was refused is there, no batch is torn,
-every index agrees with its table, and the next process serves the data at once. Why a process: nothing of
-ours runs after SIGKILL. Source: issue 2, "Tests"; engine-requirements.md, class 4.
+What it proves: no acknowledged write is lost, no rejected write is there, each batch is there completely or
+not at all, every index agrees with its table, and the next process serves the data at once. Why a process: no
+code of the server runs after SIGKILL.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Write = Callable[[Any, int], None]
 
 
 class Writer:
-    """One thread's part of the table: it writes only items of its own, so it knows what each must be.
+    """Writes items of its own in one thread, and records their expected contents.
 
     `known` is what was acknowledged. When the answer to a write is lost, `open` holds what its items would
     then be: after the crash all of them are so, or none.

@@ -1,9 +1,9 @@
-"""kill -9 in the middle of backups and restores, while others write.
+"""kill -9 during backups and restores, under concurrent writes.
 
-What it proves: after any number of kills a backup asked for becomes complete, a restore goes on where it was
-and ends with exactly the items that were asked for, a table deleted with point-in-time recovery is in its
-system backup, no acknowledged write is missing from a restored moment, and no half table or half backup is
-left. Why a process: nothing of ours runs after SIGKILL.
+What it proves: after any number of kills a backup becomes complete, a restore continues and ends with exactly
+the items of its source, a table deleted with point-in-time recovery is in its system backup, no acknowledged
+write is missing from a restored time, and no partial table or backup is left. Why a process: no code of the
+server runs after SIGKILL.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STEADY = schema("p:S", "r:N", lsi={"local": ("x:S", "KEYS_ONLY")}, gsi={"global"
 
 
 class Writer(threading.Thread):
-    """Puts items, each once, until the server is gone; remembers between which moments each was written."""
+    """Puts items, each once, until the server is killed; records when each was sent and acknowledged."""
 
     def __init__(self, url: str, first: int) -> None:
         super().__init__()

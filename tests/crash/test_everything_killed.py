@@ -1,10 +1,10 @@
-"""kill -9, again and again, while everything goes on at once: what is lost is counted, and it is nothing.
+"""Repeated kill -9 under all kinds of concurrent work: nothing is lost.
 
-Transactions with tokens (sent again after a kill: done once), items that expire, an index that comes and
-goes, a history that does, imports, and a server that dies after some hundred answers. What it proves: after
-every start all that was acknowledged is there, transactions are whole and done once, an import ends with
-exactly its items, nothing that has not expired is gone; and the whole store agrees with itself. Why a
-process: nothing of ours runs after SIGKILL. Backups and restores are killed in test_backups_killed.py,
+Transactions with tokens (repeated after a kill, applied once), items that expire, an index that is added and
+removed, a history likewise, imports, and a server that is killed after some hundred answers. What it proves:
+after every start all acknowledged writes are there, transactions are applied completely and once, an import
+has exactly its items, no unexpired item is gone, and the whole store is consistent. Why a process: no code of
+the server runs after SIGKILL. Backups and restores are killed in test_backups_killed.py,
 exports and bulk puts in test_exports_and_bulk_puts_killed.py.
 """
 

@@ -1,8 +1,8 @@
-"""kill -9 in the middle of an import and of an export.
+"""kill -9 during an import and an export.
 
-What it proves: the next process goes on where the killed one was; the table is there when the import is
-complete and not before; every record is counted once; an export's files and manifests say what the table was.
-Why a process: nothing of ours runs after SIGKILL.
+What it proves: the next process continues; the table is ACTIVE once the import is complete and not before;
+every record is counted once; an export's files and manifests hold the table's content. Why a process: no code
+of the server runs after SIGKILL.
 """
 
 from __future__ import annotations

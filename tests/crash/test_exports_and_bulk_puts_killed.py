@@ -1,9 +1,9 @@
-"""kill -9, again and again, under exports and bulk puts, while others write: what is lost is counted.
+"""Repeated kill -9 under exports, bulk puts and concurrent writes: nothing is lost.
 
-What it proves: however often the process dies, an export is the table of its moment, or what changed between
-two, with every acknowledged write before it and no later one, and its files match the checksums of its
-manifests when they are read again; each record of a bulk put is put once, in order, and one that was
-cancelled says exactly how far it came. Why a process: nothing of ours runs after SIGKILL.
+What it proves: after any number of kills an export has the table's state at its time, or the changes between
+two times, with every acknowledged write before and no later one, and its files match the checksums of its
+manifests; each record of a bulk put is put once, in order, and a cancelled one reports its exact progress.
+Why a process: no code of the server runs after SIGKILL.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A server is killed under writes; its streams and its expiry still agree with its tables.
 
-What it proves: a record is on the disk exactly when its item is, whatever moment the process ends at,
-and a reader that goes on behind its last record misses and repeats nothing. Why this way: SIGKILL leaves
-no code of ours to tidy up; writers hammer until their connection breaks.
+What it proves: a record is on the disk exactly when its item is, whenever the process ends, and a reader that
+continues after its last record misses and repeats nothing. Why a process: no code of the server runs after
+SIGKILL.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def streamed_at(url: str) -> Streamed:
 
 
 class Writers:
-    """Threads that write until the server is gone."""
+    """Threads that write until the server is killed."""
 
     def __init__(self, url: str, round_: int) -> None:
         self._answered = [0] * WRITERS
@@ -133,7 +133,7 @@ def _kill_rounds(data_dir: Path, rounds: int) -> None:
 
 
 def check(streamed: Streamed, held: dict[Any, Any], last: dict[str, str]) -> None:
-    """Read on behind the last records, and compare."""
+    """Reads the records after the last ones, and compares."""
     arn = streamed.arn("table")
     for shard in streamed.shards(arn):
         shard_id = shard["ShardId"]

@@ -1,4 +1,4 @@
-"""PYTHONPATH=tests python -m fuzz: hostile requests by hand.
+"""PYTHONPATH=tests python -m fuzz: runs hostile requests.
 
 --seed 7 --rounds 100     rounds 0 to 99 of seed 7
 --seed 7 --round 42       that round again

@@ -1,7 +1,7 @@
-"""Requests of backups: standing backups, tables restored from it, moments of a table's past.
+"""Requests for backups: of standing backups, restored tables, and a table's past.
 
-Worlds are equal, down to time and chance, so the ARNs that one world gives its standing backups are good in
-every other.
+Worlds are equal, with the same time and random numbers, so the ARNs of one world's backups are valid in every
+other.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rounds of hostile requests from one seed, and what is kept of a failure.
+"""Rounds of hostile requests from one seed; reduces and stores failing requests.
 
-A round is a fresh world and a few hundred requests; its requests follow from the campaign's seed and the
-round's number alone, so any failure comes back with two numbers, whatever ran before it.
+A round is a new world and a few hundred requests. The campaign's seed and the round's number determine its
+requests, so these two numbers repeat any failure.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SLOWEST_KEPT = 5
 
 @dataclass
 class Count:
-    """What rounds have seen."""
+    """Counts of the rounds."""
 
     requests: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -53,11 +53,11 @@ class Count:
 
 
 class Failure(AssertionError):
-    """A request was answered as none may be. The text says how to see it again."""
+    """Raised for a wrong answer. The text says how to repeat the request."""
 
 
 def requests_of(seed: int, number: int) -> Iterator[HttpRequest]:
-    """The requests of one round."""
+    """Yields the requests of one round."""
     rng = Random(f"{seed}/{number}")
     request = hostile(rng)
     for _ in range(REQUESTS_PER_ROUND):
@@ -67,7 +67,7 @@ def requests_of(seed: int, number: int) -> Iterator[HttpRequest]:
 
 
 def hostile(rng: Random) -> HttpRequest:
-    """One request: valid, or changed once, or several times over."""
+    """Returns one request: valid, or altered once or several times."""
     if rng.random() < 0.1:
         operation, document = model_request(rng)
         target = operation.target
@@ -96,7 +96,7 @@ def hostile(rng: Random) -> HttpRequest:
 
 
 def run_round(seed: int, number: int) -> Count:
-    """One round in a fresh world. Raises Failure, with the request kept as small as it fails."""
+    """Runs one round in a new world. Raises Failure after storing the reduced requests."""
     count = Count()
     world = World()
     sent: list[HttpRequest] = []
@@ -156,7 +156,7 @@ def _told(seed: int, number: int, sent: list[HttpRequest], error: Exception) -> 
 
 
 def fails(requests: Sequence[HttpRequest]) -> bool:
-    """Whether these requests, in a fresh world, break something."""
+    """Whether these requests fail in a new world."""
     world = World()
     try:
         for request in requests:
@@ -169,9 +169,9 @@ def fails(requests: Sequence[HttpRequest]) -> bool:
 
 
 def reduce(requests: list[HttpRequest]) -> list[HttpRequest]:
-    """The fewest of the requests that still fail: the last alone, or what is left of dropping ever less.
+    """Returns few requests that still fail: the last one alone, or those left after dropping parts.
 
-    If they do not fail without the pauses of the round, all are kept.
+    Returns all if they do not fail without the pauses of the round.
     """
     if fails(requests[-1:]):
         return requests[-1:]

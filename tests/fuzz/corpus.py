@@ -2,7 +2,7 @@
 
     {"why": "...", "requests": [{"method": "POST", "target": "/", "headers": {...}, "body": "..."}]}
 
-A body that is no UTF-8 stands as {"base64": "..."}; target and headers are Latin-1.
+A body that is not UTF-8 is written as {"base64": "..."}; target and headers are Latin-1.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def load(path: Path) -> list[HttpRequest]:
 
 
 def _to_json(request: HttpRequest) -> dict[str, Any]:
-    """Headers as they usually are stay out."""
+    """Leaves out the usual headers."""
     headers: dict[str, str | None] = {
         name.decode("latin-1"): text.decode("latin-1")
         for name, text in request.headers.items()

@@ -1,4 +1,4 @@
-"""Requests of exports, imports and bulk puts; the bucket of the world holds next to nothing."""
+"""Requests for exports, imports and bulk puts; the bucket of the world is almost empty."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _begun: dict[str, str] = {}
 
 
 def begin_tasks(process: InProcess) -> None:
-    """One of each kind, in the buckets of a new world, whose tables have a past from now on."""
+    """Begins one task of each kind in a new world, and enables recovery of its tables."""
     for table in TABLES:
         recoverable(process, table.name)
     begun = process.call("ExportTableToPointInTime", TableArn=_ARN + TABLES[0].name, S3Bucket=BUCKETS[0])
@@ -46,7 +46,7 @@ def begin_tasks(process: InProcess) -> None:
 
 
 def _arn(rng: Random, kind: str) -> str:
-    """Of a task of that kind, most often one that is there."""
+    """Returns the ARN of a task of that kind, mostly of an existing one."""
     if rng.random() < 0.7:
         return _begun.get(kind, _ARN + "none")
     return f"{_ARN}{rng.choice(TABLES).name}/{kind}/{_TASK}"

@@ -3,9 +3,9 @@
 --target expression --seconds 60      one target; without --target each in turn
 --keep                                add the inputs that reached new code to seeds/
 
-Each target runs in a process of its own with a bound on memory (2 GB), on the length of an input and on
-the time for one, so that too much of either ends it like any other mistake; libFuzzer then leaves the
-input in crash-*. Needs atheris: pip install -e '.[dev,fuzz]' (Linux, wheels up to the Python it names).
+Each target runs in its own process with limits on memory (2 GB), on the length of an input and on its time;
+exceeding one is a failure, and libFuzzer stores the input in crash-*.
+Needs atheris: pip install -e '.[dev,fuzz]' (Linux, wheels up to the Python it names).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ INPUT_BYTES_MAX = 4096
 
 
 def run_target(name: str, *, seconds: int = 0, runs: int = -1, keep: bool = False) -> None:
-    """Raises: subprocess.CalledProcessError when the target failed; its output says on which input."""
+    """Raises subprocess.CalledProcessError when the target fails; the output names the input."""
     with tempfile.TemporaryDirectory() as folder:
         corpus = Path(folder)
         for number, seed in enumerate(read_seeds(name)):

@@ -1,4 +1,4 @@
-"""Large bodies: up to the limit of 16 MB, each built so that some careless loop over it would not end.
+"""Large bodies of up to 16 MB, each built so that a quadratic loop over it would take too long.
 
 Every function of `BODIES` takes a size in bytes and returns operation and body, a little under that size.
 """
@@ -158,5 +158,5 @@ BODIES: dict[str, Callable[[int], Body]] = {
 
 
 def bomb(size: int) -> bytes:
-    """A small gzip body that unpacks to `size` bytes of JSON."""
+    """Returns a small gzip body that decompresses to `size` bytes of JSON."""
     return gzip.compress(b'{"TableName":"' + b"t" * size + b'"}', mtime=0)

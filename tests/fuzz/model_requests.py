@@ -1,4 +1,4 @@
-"""Requests made from the service model alone: any operation of either service, any member, no sense.
+"""Requests from the service model alone: any operation of either service, any members.
 
 They reach members that `requests.py` never writes, and operations that are not offered.
 """

@@ -1,7 +1,7 @@
-"""What is done to a request: to the document, to its expressions, to the bytes, to the headers.
+"""Alterations of a request: of the document, its expressions, the bytes, the headers.
 
-Each function takes the random source and what it changes, and returns what comes of it. None looks at the
-result: a mutation may well leave a valid request.
+Each function takes the random source and a part of a request, and returns the altered part. The result may be
+a valid request.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Valid requests of every supported operation against the standing tables.
 
-Valid means: nothing is wrong with the request itself. Conditions may fail, paths may lead nowhere, tables
-may be gone; the answers to that are part of what is tried.
+A valid request is right in itself; its condition may fail, its paths and tables may not exist.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The inputs that coverage-guided fuzzing begins with: one JSON file per target, a list of texts.
 
-Bytes stand as Latin-1, so that most seeds can be read and written by hand.
+Bytes are written as Latin-1, so that most seeds are readable.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The standing stream: its ARN, shards, sequence numbers and iterators.
 
-A request of a stream needs what earlier answers gave. Worlds are equal, down to time and chance, so one
-world's answers are good in every other; they are asked for once.
+A request for a stream needs data of earlier answers. Worlds are equal, with the same time and random numbers,
+so one world's answers are valid in every other, and are cached.
 """
 
 from __future__ import annotations

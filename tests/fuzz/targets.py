@@ -1,8 +1,7 @@
-"""Functions that take any bytes at all, for a fuzzer that is guided by what code its inputs reach.
+"""Functions of any bytes, for a coverage-guided fuzzer.
 
-Each raises nothing but for a mistake of ours: the refusals that are the service's are caught here, and
-what must hold of whatever was accepted is asserted. guided.py runs them under atheris; the gate replays
-their seeds, which are kept in seeds/.
+They raise only for bugs: the service's errors are caught, and properties of accepted input are asserted.
+guided.py runs them under atheris; the fast tests replay the inputs in seeds/.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Any bytes at all, at the functions that read what clients send.
+"""Arbitrary bytes for the functions that read input of clients.
 
-What it proves: the kept inputs of coverage-guided fuzzing raise nothing and break none of the laws in
-targets.py; in the slow set, neither do the thousands that atheris makes of them, within bounded memory.
+What it proves: the stored inputs of coverage-guided fuzzing raise nothing and satisfy the assertions in
+targets.py; in the slow set so do the thousands that atheris derives from them, within limited memory.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Hostile requests in process: no 500, no traceback, and every one comes to an end.
+"""Hostile requests in process: no 500, no traceback, and every request ends.
 
-What it proves: whatever a client sends, the answer is one the service could give, every store invariant
-holds afterwards, and somebody else's table is untouched. Why random: no list of bad inputs is complete.
-Why seeded: a failure names the two numbers that bring it back, and keeps the request in corpus/.
+What it proves: every answer is one that the service could give, every invariant of the store holds
+afterwards, and another client's table is unchanged. Why random: no list of bad inputs is complete. Why seeded: a failure
+names the two numbers that repeat it, and stores the request in corpus/.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def test_round_of_hostile_requests_is_answered(number: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(SLOW_PARTS))
 def test_million_hostile_requests_are_answered(part: int) -> None:
-    """Other rounds than the gate's, in parts that can run side by side."""
+    """Other rounds than the fast test's, in parts that can run in parallel."""
     rounds = SLOW_REQUESTS // SLOW_PARTS // REQUESTS_PER_ROUND
     first = 1000 + part * rounds
     count = run_rounds(SEED, range(first, first + rounds))
@@ -55,7 +55,7 @@ def test_requests_that_once_failed_are_answered(path: Path) -> None:
 
 
 def test_unaltered_requests_are_accepted() -> None:
-    """The generator's own test: if its valid requests were refused, breaking them would try little."""
+    """Tests the generator: altering requests that are rejected anyway would test little."""
     taken: Counter[str] = Counter()
     rng = Random(SEED)
     world = World()

@@ -1,7 +1,7 @@
 """Hostile bytes over real sockets against a real server process.
 
-What it proves: whatever arrives on a connection, in whatever pieces, the server refuses it or answers it,
-never with a 5xx; everybody else is served meanwhile; its log has no traceback; and it still ends with 0.
+What it proves: the server answers or rejects any bytes, in any pieces, never with a 5xx; other connections
+are served meanwhile; its log has no traceback; and its exit code is 0.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LIST_TABLES = HttpRequest("POST", b"/", {**HEADERS, b"x-amz-target": b"DynamoDB_
 
 
 class Target:
-    """The server under attack: a child of this process, ended by its own id."""
+    """The server under test, a child of this process."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "log"
@@ -66,7 +66,7 @@ class Target:
         return socket.create_connection(("127.0.0.1", self.port), timeout=FUSE_S)
 
     def exchange(self, *pieces: bytes) -> bytes:
-        """Send the pieces, say that no more will come, and read until the server closes."""
+        """Sends the pieces, half-closes, and reads until the server closes."""
         with self.connect() as client:
             # Refused before everything was sent, it has still said something.
             with contextlib.suppress(OSError):
@@ -201,7 +201,7 @@ def test_a_body_over_the_limit(target: Target) -> None:
 
 
 def test_missing_body_delays_no_other_request(target: Target) -> None:
-    """Two hundred clients that stop in the middle of a request, and one that does not."""
+    """Two hundred clients stop in the middle of a request, and one does not."""
     idle = [target.connect() for _ in range(200)]
     for number, client in enumerate(idle):
         client.sendall(WHOLE[: number % len(WHOLE)])
@@ -260,7 +260,7 @@ def test_many_mutated_bytes(target: Target) -> None:
 
 @pytest.mark.slow
 def test_server_stops_during_an_unfinished_request(tmp_path: Path) -> None:
-    """The fuzzed server's end is looked at in its fixture; this one waits for a client, but not for ever."""
+    """The fixture checks the end of the fuzzed server; this server waits for a client for a limited time."""
     target = Target(tmp_path)
     client = target.connect()
     client.sendall(WHOLE[:50])

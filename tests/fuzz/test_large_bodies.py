@@ -1,8 +1,7 @@
-"""Bodies that are large in one respect: many members, long texts, deep nesting, all of a batch and more.
+"""Bodies that are large in one respect: many members, long texts, deep nesting, full batches.
 
-What it proves: nothing that a client can send in one request grows faster than the request, in answers or
-in work, and none of it is a 500. A loop over pairs would still be running when the world's fuse blows: a
-million members are a request of 16 MB here.
+What it proves: neither answers nor work grow faster than the request, and none is a 500. A request of 16 MB
+has a million members, so a loop over pairs would exceed the world's time limit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Altered requests to the other AWS services: none is answered with a 500, nor makes a later one a 500.
 
-Each begins as one that does something; then members go, or become others that somebody might send. What was
-accepted stays, so the clock, which moves on, brings the jobs to it.
+Each is an accepted request of which members are removed or replaced. Accepted requests have effects, and the
+clock moves on, so the background jobs process them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Members that the model does not know say nothing, wherever they stand.
+"""Members that the model does not have are ignored, in every structure.
 
 What it proves: of two equal databases, one gets a request, the other the same request with unknown members in
-every structure of it; the answers are equal. Why so: the checks of shapes let unknown members pass, so each
-operation could trip over them, and seven once did. Source: errors.md section 5 (unknown members are ignored).
+every structure; the answers are equal. Why: the checks of shapes accept unknown members, so each operation
+could fail on them, and seven once did. Source: errors.md section 5 (unknown members are ignored).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attribute values: all ten types, edges more often than the middle."""
+"""Attribute values of all ten types, often at the limits."""
 
 from __future__ import annotations
 

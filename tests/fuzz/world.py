@@ -1,10 +1,10 @@
-"""The database that hostile requests meet, and what every one of its answers must be.
+"""The database of hostile requests, and the checks of each answer.
 
-1. No exception of ours: `failures.RAISE_UNEXPECTED` lets one out with its traceback.
-2. A status of the service's: 200, 400, 404 or 413, never 5xx.
+1. No unexpected exception: `failures.RAISE_UNEXPECTED` raises it.
+2. A status of the service: 200, 400, 404 or 413, never 5xx.
 3. A body that the service model allows: the operation's output, or an error it knows.
-4. A checksum of exactly that body.
-5. An end: a request that runs for half a minute is stopped where it stands.
+4. The checksum of the body.
+5. An end: a request that runs for half a minute is interrupted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _CANARY_ITEM = {"id": {"S": "sings"}, "n": {"N": "38"}}
 
 
 class Broken(AssertionError):
-    """An answer that no request may get."""
+    """Raised for a wrong answer."""
 
 
 class World:
@@ -75,7 +75,7 @@ class World:
         self._process.clock.advance(seconds)
 
     def check(self) -> None:
-        """After a round: the store agrees with itself, and the canary sings. Raises AssertionError."""
+        """Checks the store and the canary after a round. Raises AssertionError."""
         self._process.check()
         found = self._process.call("GetItem", TableName=CANARY, Key={"id": _CANARY_ITEM["id"]})
         assert found.get("Item") == _CANARY_ITEM, f"the canary is {found}"

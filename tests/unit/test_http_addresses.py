@@ -1,7 +1,7 @@
-"""Which texts are the address of an HTTP server.
+"""Addresses of HTTP servers.
 
-What it proves: a text that no client of HTTP can use is said to be none, also where the parser of URLs itself
-would raise. Why so: five places each had a rule of their own, and `--url http://[` was a traceback.
+What it proves: an unusable address is rejected with a message, even where the URL parser raises. Earlier five
+places had their own rules, and `--url http://[` ended in a traceback.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Workers: every job has its step, whatever the others do."""
+"""Workers: a failed job does not stop the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A front end over an executor that records its calls and answers what it is told to."""
+"""A front end over an executor that records calls and returns the result that a test sets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RecordingExecutor:
 
 
 def _drive(executor: Executor, request: HttpRequest) -> HttpResponse:
-    """Run the front end as the in-process client does: one `send(None)`."""
+    """Runs the front end as the in-process client does: with one `send(None)`."""
     coroutine = front.answer(executor, request)
     try:
         coroutine.send(None)
@@ -99,7 +99,7 @@ def send(executor: RecordingExecutor) -> Callable[..., HttpResponse]:
 
 @pytest.fixture(scope="session")
 def shape_of() -> Callable[[str], CheckedShape]:
-    """The compiled input shape of an operation, kept for the session."""
+    """Returns the compiled input shape of an operation, cached for the session."""
     kept: dict[str, CheckedShape] = {}
 
     def shape_of(name: str) -> CheckedShape:

@@ -1,11 +1,10 @@
-"""Any document against any operation: an answer or one of the service's errors, never a 500.
+"""Any document for any operation is answered, or rejected with one of the service's errors.
 
-Documents are grown from the operation's own plan, so that they get deep into it, and then spoilt with
-arbitrary JSON; and from nothing at all. Three laws:
+Documents are generated from the operation's plan and altered with arbitrary JSON, or arbitrary. Properties:
 
-1. `check_request` answers or raises SerializationException or ValidationException.
-2. After it answered, the fast walk agrees: nothing but values may still deviate.
-3. After it raised for a constraint, the message has the grammar's form.
+1. `check_request` returns, or raises SerializationException or ValidationException.
+2. After it returns, the fast walk agrees: only attribute values may still be invalid.
+3. The message of a broken constraint has the form of the grammar.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 
 
 def documents(node: Node) -> st.SearchStrategy[Any]:
-    """Mostly what fits the node, now and then a null or anything."""
+    """Generates mostly values that fit the node, sometimes a null or anything else."""
     return st.one_of(*[_fitting(node)] * 12, st.none(), json_values)
 
 
@@ -161,7 +160,7 @@ def bugs_come_through(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nested_values_of_any_depth_are_answered(
     drive_front: Callable[..., HttpResponse], executor: Any, send: Callable[..., HttpResponse], levels: int
 ) -> None:
-    """An item may hold 31 levels; up to 510 the operation refuses them; beyond, it is no JSON."""
+    """An item may have 31 levels; the operation rejects up to 510; beyond, the JSON is rejected."""
     value = b'{"L":[' * levels + b'{"S":"x"}' + b"]}" * levels
     response = send("PutItem", b'{"TableName":"t","Item":{"a":' + value + b"}}")
     if levels > 510:

@@ -1,4 +1,4 @@
-"""Constraints: the message of each kind, per layer of wording, and which errors are told together.
+"""Constraints: the message of each kind in both layers, and which errors are reported together.
 
 Grammar and examples: errors.md sections 3, 4 ("Captured details"), 6.1, 6.5, 6.7, 6.8.
 """

@@ -1,4 +1,4 @@
-"""The ordered checks of one request, and what every answer carries.
+"""The ordered checks of one request, and the headers of every answer.
 
 Order: errors.md section 4; situations and texts: section 5; headers: section 1.
 """
@@ -284,7 +284,7 @@ LARGE = {"TableNames": ["x" * 200] * 30}
 
 
 class _Received:
-    """What botocore's checksum test looks at: headers, and the content as it came over the wire."""
+    """The attributes of a response that botocore's checksum test reads."""
 
     def __init__(self, response: HttpResponse) -> None:
         self.headers = {"x-amz-crc32": str(response.crc32)}

@@ -1,4 +1,4 @@
-"""A real boto3 client over the front end: signed requests, checksums and errors as it sees them.
+"""A boto3 client over the front end: signed requests, checksums and errors.
 
 The client's `before-send` event answers in place of the network, as botocore's own stubs do.
 """
@@ -25,7 +25,7 @@ class _Raw(io.BytesIO):
 
 @pytest.fixture(params=["legacy", "standard"])
 def client(request: pytest.FixtureRequest, executor: Any, drive_front: Any) -> Any:
-    """Both retry modes check the checksum, each in code of its own."""
+    """Both retry modes verify the checksum, each with its own code."""
     client = boto3.client(
         "dynamodb",
         region_name="ap-south-1",

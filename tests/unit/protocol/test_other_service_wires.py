@@ -193,7 +193,7 @@ def test_invalid_cbor_is_rejected(body: bytes) -> None:
 
 
 def test_cbor_tags_other_than_timestamps_are_rejected() -> None:
-    """Shared references unfold small bodies without end; the others have no place here."""
+    """With shared references a small body decodes to an endless one; no member uses the others."""
     payloads = (b"\x80", b"\x61a", b"\x01", b"\x41a", b"\x82\x01\x02", b"\xa0", b"\x83\x01\x02\x03")
     for tag in (*range(400), 1004, 1040, 43000, 55799, 65535):
         head = cbor2.dumps(cbor2.CBORTag(tag, 0))[:-1]

@@ -1,4 +1,4 @@
-"""Bodies: JSON and gzip, bounded."""
+"""Bodies: JSON and gzip, and their limits."""
 
 from __future__ import annotations
 

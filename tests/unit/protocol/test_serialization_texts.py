@@ -1,4 +1,4 @@
-"""JSON types: what is refused in which words, and what is coerced.
+"""JSON types: error texts and coercions.
 
 Texts: errors.md section 5, "SerializationException texts".
 """
@@ -303,7 +303,7 @@ def test_normalised_items_are_measured_after_normalisation(shape_of: ShapeOf) ->
 
 
 def test_only_possible_table_names_are_cached(shape_of: ShapeOf) -> None:
-    """Or a client could fill the memory with names."""
+    """Otherwise clients could fill the memory with names."""
 
     def request(name: str) -> dict[str, Any]:
         return {"TableName": name, "Key": {"pk": {"S": "a"}}}

@@ -1,4 +1,4 @@
-"""The service model as we read it, the overrides that lean on it, and the errors that must agree with it."""
+"""The service model, the overrides of it, and the error classes, which must agree with it."""
 
 from __future__ import annotations
 
