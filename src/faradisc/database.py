@@ -143,7 +143,7 @@ class Database:
     ) -> Database:
         """Opens the database in a store. Raises StorageError.
 
-        backup_storage: where backups are kept; in memory without one.
+        backup_storage: stores backups; default: in memory.
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
         be switched on.
         locations: where exports are written and imports are read; without them there are none.
@@ -244,18 +244,18 @@ class Database:
         self._request_time.now = began
         try:
             result = await operation.handler(self.backend, call)
-        except RequestRuleError as refusal:
-            self._request_counter.rejected(call, refusal)
+        except RequestRuleError as error:
+            self._request_counter.rejected(call, error)
             if operation.enveloped:
-                raise refusal.enveloped() from None
+                raise error.enveloped() from None
             raise
-        except ApiError as refusal:
-            self._request_counter.rejected(call, refusal)
+        except ApiError as error:
+            self._request_counter.rejected(call, error)
             raise
         except Throttled as throttled:
-            error = throttled.throttle.as_api_error()
-            self._request_counter.rejected(call, error)
-            raise error from None
+            throttle = throttled.throttle.as_api_error()
+            self._request_counter.rejected(call, throttle)
+            raise throttle from None
         except StorageError:
             self._request_counter.failed(call)
             raise

@@ -1,8 +1,8 @@
 """Hostile requests in process: no 500, no traceback, and every request ends.
 
 What it proves: every answer is one that the service could give, every invariant of the store holds
-afterwards, and another client's table is unchanged. Why random: no list of bad inputs is complete. Why seeded: a failure
-names the two numbers that repeat it, and stores the request in corpus/.
+afterwards, and another client's table is unchanged. Why random: no list of bad inputs is complete.
+Why seeded: a failure names the two numbers that repeat it, and stores the request in corpus/.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ and a turn of the loop) would cost more than the HTTP around it. A write waits o
 it durable; then the coroutine yields that future, and the future's callback resumes it.
 
 A coroutine may await here: asyncio futures (so tasks, `gather`, locks, events, `to_thread`) and
-`asyncio.sleep(0)`. It runs in no task, so `asyncio.current_task()` is None and `asyncio.timeout` refuses.
+`asyncio.sleep(0)`. It runs in no task, so `asyncio.current_task()` is None and `asyncio.timeout` raises.
 
 Nothing is cancelled: when the client disconnects, a write that has begun still runs to its end, as in the
 service.

@@ -2,7 +2,7 @@
 
     GET /health/live     200 {"status":"live"} as long as the process answers
     GET /health/ready    200 {"status":"ready"}, or 503 with "starting", "draining", or "failed" and a reason:
-                         the disk refused a write or a sync, and the store rejects writes until it is opened
+                         a write or a sync failed, and the store rejects writes until it is opened
                          again (after a full disk by the server itself: server/serving.py)
 
 `/_faradisc/...` and `/metrics` are the administrator's (server/admin.py). Every other request goes to the

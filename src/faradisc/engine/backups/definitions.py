@@ -50,11 +50,11 @@ def restored_definition(source: TableState, request: Mapping[str, Any]) -> Table
 
 def _used(source: TableState, definition: TableDefinition) -> list[tuple[str, str]]:
     """Returns the attribute definitions that the restored keys and indexes use."""
-    kept = {each.name for each in definition.local_indexes + definition.global_indexes}
+    names = {each.name for each in definition.local_indexes + definition.global_indexes}
     kept_vectors = {each.name for each in definition.vector_indexes}
     state = source.copy()
-    state.local_indexes = [each for each in state.local_indexes if each.name in kept]
-    state.global_indexes = [each for each in state.global_indexes if each.name in kept]
+    state.local_indexes = [each for each in state.local_indexes if each.name in names]
+    state.global_indexes = [each for each in state.global_indexes if each.name in names]
     state.vector_indexes = [each for each in state.vector_indexes if each.name in kept_vectors]
     return state.used_definitions()
 
