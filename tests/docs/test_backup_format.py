@@ -1,4 +1,4 @@
-"""The page about backups is law, like the other format pages."""
+"""The examples of docs/formats/backup.md agree with the code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _example(label: str) -> bytes:
     return bytes.fromhex(line)
 
 
-def test_the_block_of_the_page() -> None:
+def test_block_of_the_page_is_encoded_by_the_code() -> None:
     records = [item_record.encode(item, item_size(item)) for item in ITEMS]
     head, raw = _example("head"), _example("raw")
     block = block_of(records)
@@ -36,7 +36,7 @@ def test_the_block_of_the_page() -> None:
         assert records_of(head, body) == records
 
 
-def test_the_change_of_the_page() -> None:
+def test_change_of_the_page_is_encoded_by_the_code() -> None:
     at_ns = 1_700_000_000 * 10**9 + 1
     row_key = Placement(7, 4, KEY).row_key(ITEMS[0])
     stored = {"resource": 9, "enabled_ns": 0, "period_days": 1, "first_day": 0}

@@ -59,6 +59,8 @@ def resolve(path: Path, page: str) -> list[Path]:
     for folder in (ROOT, path.parent):
         if (folder / page).is_file():
             return [(folder / page).resolve()]
+    if (page_of_root := ROOT / page.replace("../", "")).is_file():  # a text that another folder's page gets
+        return [page_of_root]
     return PAGES.get(page, [])
 
 

@@ -1,4 +1,4 @@
-"""The format pages are law: their examples are read from the pages and held against the code."""
+"""The examples of the pages in docs/formats agree with the code."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def _examples(page: str, label: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize(("kind", "value", "encoded"), _components())
-def test_the_components_of_the_page_are_what_the_code_writes(kind: str, value: str, encoded: bytes) -> None:
+def test_key_components_of_the_page_are_encoded_by_the_code(kind: str, value: str, encoded: bytes) -> None:
     assert encode_component({kind: value}) == encoded
 
 
-def test_the_page_has_components_of_every_key_type() -> None:
+def test_page_has_components_of_every_key_type() -> None:
     assert {kind for kind, _, _ in _components()} == {"S", "N", "B"}
 
 
-def test_the_rows_of_the_page_are_where_the_code_puts_them() -> None:
+def test_row_keys_and_parts_of_the_page_are_those_of_the_code() -> None:
     table = Placement(7, 4, TABLE_KEY)
     index = Placement(9, 4, KeySchema(("g1", "g2"), ("r",), {"g1": "S", "g2": "N", "r": "S"}), TABLE_KEY)
     row_keys = [table.row_key(ITEM), index.row_key(ITEM)]
@@ -57,7 +57,7 @@ def test_the_rows_of_the_page_are_where_the_code_puts_them() -> None:
     assert _examples("keys.md", "part") == [table.part_of(row_keys[0]), index.part_of(row_keys[1])]
 
 
-def test_the_record_of_the_page_is_what_the_code_writes() -> None:
+def test_record_of_the_page_is_encoded_by_the_code() -> None:
     lines = re.findall(r"^    ((?:[0-9a-f]{2} ?)+)$", (PAGES / "record.md").read_text(), re.M)
     item = {name: ITEM[name] for name in ("pk", "sk", "x")}
     entry = _vector_index().entry({"pk": {"S": "a"}, "e": {"L": [{"N": "1"}, {"N": "-2.5"}]}})

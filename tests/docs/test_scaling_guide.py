@@ -1,4 +1,4 @@
-"""docs/guide/scaling.md is one program, and it runs."""
+"""The code of docs/guide/scaling.md runs as one program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 GUIDE = (Path(__file__).parents[2] / "docs" / "guide" / "scaling.md").read_text()
 
 
-def test_the_guide_runs() -> None:
+def test_code_of_the_guide_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 7
     names: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""The page about streams is law, like the other format pages."""
+"""The examples of docs/formats/stream-records.md agree with the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _example(label: str) -> bytes:
     return bytes.fromhex(line)
 
 
-def test_the_entries_of_the_page_are_what_the_code_writes() -> None:
+def test_entries_of_the_page_are_encoded_by_the_code() -> None:
     clock = ManualClock()
     stored = item_record.encode(ITEM, 8)
     row_key = Placement(7, 4, KEY).row_key(ITEM)
@@ -33,6 +33,6 @@ def test_the_entries_of_the_page_are_what_the_code_writes() -> None:
     assert shard_end(clock.now_ns()) == _example("end")
 
 
-def test_the_sequence_number_of_the_page() -> None:
+def test_sequence_number_of_the_page_is_that_of_the_code() -> None:
     (number,) = re.findall("Log sequence 5 of slot 3 is `([0-9]+)`", PAGE)
     assert sequence_number(3, 5) == number

@@ -1,4 +1,4 @@
-"""docs/formats/trace.md, rates.md: every line on the pages is read as they say; the guide's plan runs."""
+"""The examples of docs/formats/trace.md and rates.md are read as described; the plans of the guide load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RATES = (DOCS / "formats" / "rates.md").read_text()
 
 
 def indented(page: str) -> list[bytes]:
-    """The lines of an example."""
+    """Returns the lines of an indented example."""
     return [line.strip().encode() for line in page.splitlines() if line.startswith("    ")]
 
 
@@ -37,19 +37,19 @@ def requests() -> list[Recorded]:
     return list(trace.requests())
 
 
-def test_every_line_of_the_page_is_read() -> None:
-    put, query, refused, short, get, index = requests()
+def test_lines_of_the_trace_page_are_read() -> None:
+    put, query, rejected, short, get, index = requests()
     assert [(charge.index, charge.direction, charge.half_units) for charge in put.charges] == [
         (None, "W", 4),
         ("by-status", "W", 2),
     ]
     assert (put.key, put.grows_bytes, put.grows_items) == ("u1", 200, 1)
-    assert query.charges[0].eventual and not refused.charges[0].eventual
+    assert query.charges[0].eventual and not rejected.charges[0].eventual
     assert [charge.half_units for charge in short.charges] == [4, 2, 2]
     assert (get.charges[0].half_units, index.charges[0].index) == (2, "by-status")
 
 
-def test_the_writer_writes_what_the_page_shows() -> None:
+def test_trace_writer_writes_the_lines_of_the_page() -> None:
     start = 1_793_577_600 * SECOND_NS
     lines: list[bytes] = []
     writer = TraceWriter(lines.append, start + 5)
@@ -103,7 +103,7 @@ def test_guide_names_every_budget_and_key_model() -> None:
         assert load_plan(text, "guide", lines_of=lambda name: KEYS).traffic
 
 
-def test_the_rates_of_the_page_are_read() -> None:
+def test_rates_of_the_page_are_read() -> None:
     trace = read_rates("rates.csv", indented(RATES[: RATES.index("## Data of CloudWatch")]))
     assert (trace.skipped, trace.lines_read, trace.duration_s) == (0, 4, 2)
     found = {
@@ -122,7 +122,7 @@ def test_the_rates_of_the_page_are_read() -> None:
     assert f"`{'`, `'.join(READS)}`, `{'`, `'.join(WRITES)}`" in RATES
 
 
-def test_the_export_of_the_page_is_read() -> None:
+def test_export_of_the_page_is_read() -> None:
     text = b"\n".join(indented(RATES[RATES.index("> metrics.json") : RATES.index("## Keys")]))
     trace = read_export("metrics.json", text, peak_factor=Fraction(1))
     assert (trace.skipped, trace.lines_read, trace.duration_s, trace.start_s) == (0, 4, 120, 1_793_577_600)
@@ -131,5 +131,5 @@ def test_the_export_of_the_page_is_read() -> None:
     assert labels == ["Orders ConsumedReadCapacityUnits", "Orders ConsumedWriteCapacityUnits"]
 
 
-def test_the_keys_of_the_page_are_read() -> None:
+def test_keys_of_the_page_are_read() -> None:
     assert read_keys("keys.csv", KEYS) == [("a, b", 2.5), ("u1", 2), ("u2", 1)]
