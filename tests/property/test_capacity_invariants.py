@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faradisc.capacity.admission import Charge, admit, settle
+from faradisc.capacity.admission import Charge, admit, take_all
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, profile
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.resource import Resource
@@ -46,7 +46,7 @@ def run(resource: Resource, load: list[tuple[int, int, int]]) -> list[tuple[int,
         if bucket is None:
             resource.writes.refuse(where, now)
         else:
-            resource.writes.settle(bucket, where, cost * 2, now)
+            resource.writes.take(bucket, where, cost * 2, now)
             admitted.append((now, where, cost))
     return admitted
 
@@ -163,7 +163,7 @@ def run_at(resource: Resource, where: bytes, requests: int, now: int) -> None:
         if bucket is None:
             resource.writes.refuse(where, now)
         else:
-            resource.writes.settle(bucket, where, 2, now)
+            resource.writes.take(bucket, where, 2, now)
 
 
 def settings_of(resource: Resource) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def test_i4_a_refused_request_takes_nothing(load: list[tuple[int, int, int]], ra
         charges = [Charge(base.writes, where, cost * 2), Charge(index.writes, where, cost * 2)]
         before = (balances(base, now), balances(index, now), tallies(base), tallies(index))
         if admit(charges, now) is None:
-            settle(charges, now)
+            take_all(charges, now)
         else:
             assert (balances(base, now), balances(index, now), tallies(base), tallies(index)) == before
 
@@ -214,7 +214,7 @@ def test_i5_equal_times_give_equal_decisions(load: list[tuple[int, int, int]], d
             resource.advance(now + shift)
             bucket = resource.writes.admit(where, now + shift)
             if bucket is not None:
-                resource.writes.settle(bucket, where, cost * 2, now + shift)
+                resource.writes.take(bucket, where, cost * 2, now + shift)
                 admitted.append((now, where, cost))
         shown = describe(resource, START + shift + 600 * SECOND_NS)
         for part in shown["partitions"]:

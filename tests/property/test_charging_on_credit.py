@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.capacity.admission import TICK_NS, Charge, Limiter, admit, settle
+from faradisc.capacity.admission import TICK_NS, Charge, Limiter, admit, take_all
 from faradisc.capacity.config import SECOND_NS, UNIT, profile
 from faradisc.capacity.inspect import describe
 from faradisc.capacity.partitions import PartitionBucket
@@ -121,7 +121,7 @@ class World:
         charges = [Charge(self.resource.reads, first, cost, True), Charge(self.resource.writes, second, cost)]
         refused = admit(charges, self.now)
         if refused is None:
-            settle(charges, self.now)
+            take_all(charges, self.now)
         return refused
 
     def provision(self, read_units: int, write_units: int) -> object:
@@ -160,7 +160,7 @@ class World:
     def end_page(self, cost: int) -> None:
         if self.reading is not None:
             place, began = self.reading
-            settle([Charge(self.resource.reads, place, cost)], began)
+            take_all([Charge(self.resource.reads, place, cost)], began)
             self.reading = None
 
     def look(self) -> object:
@@ -195,7 +195,7 @@ class WorldOfTheMoment(World):
         bucket = limiter.admit(place, self.charged_at)
         if bucket is None:
             return limiter.refuse(place, self.charged_at)
-        limiter.settle(bucket, place, cost, self.charged_at, eventual and not writes)
+        limiter.take(bucket, place, cost, self.charged_at, eventual and not writes)
         return True
 
 

@@ -139,7 +139,7 @@ def test_a_gate_that_lets_everything_in(monkeypatch: pytest.MonkeyPatch, gate: s
     def charge(
         limiter: Limiter, place: bytes, half_units: int, now: int, _: int, eventual: bool = False
     ) -> bool:
-        limiter.settle(limiter.bucket_of(place), place, half_units, now, eventual)
+        limiter.take(limiter.bucket_of(place), place, half_units, now, eventual)
         return True
 
     monkeypatch.setattr(Limiter, "charge", charge)

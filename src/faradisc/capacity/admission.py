@@ -7,11 +7,11 @@ throttle:
     account and on-demand table quota -> configured on-demand maximum -> table bucket -> partition bucket
 
 All charges are checked before any is taken. A check needs a positive balance, not enough for the cost: the
-request runs, its true cost is then known, and `settle` takes it, into debt if necessary (section 2.5.1).
+request runs, its true cost is then known, and `take` takes it, into debt if necessary (section 2.5.1).
 
 A single item's read or write, with a known cost and one limiter, does both at once: on credit
 (`Limiter.spend`) or else by balances (`Limiter.charge`). Requests with several charges use the functions
-`admit` and `settle`.
+`admit` and `take_all`.
 
 Credit. A balance only grows until something is taken. So at the beginning of a *tick* of a limiter, 100 ms at
 most, a partition bucket gets credit out of its own balance and the table's: half units that can be charged
@@ -135,7 +135,7 @@ class Limiter:
         admitted = self.admit(key, now)
         if admitted is None:
             return False
-        self.settle(admitted, key, half_units, now, eventual)
+        self.take(admitted, key, half_units, now, eventual)
         if not self.guarded:
             self._tick_began = now
             self._tick_ends = min(now + TICK_NS, due)
@@ -210,7 +210,7 @@ class Limiter:
         self.book()
         return self.counts
 
-    # --- One of several charges: all are admitted before any is settled ---
+    # --- One of several charges: all are admitted before any is taken ---
 
     def admit(self, key: bytes, now: int) -> PartitionBucket | None:
         """Returns the bucket to charge, or None: throttled, see `refuse`. O(log partitions)."""
@@ -222,7 +222,7 @@ class Limiter:
             return None
         return bucket if bucket.rate * now > bucket.used else None
 
-    def settle(
+    def take(
         self, bucket: PartitionBucket, key: bytes, half_units: int, now: int, eventual: bool = False
     ) -> None:
         """Takes a cost after the request has run. `eventual`: the read was eventually consistent."""
@@ -238,7 +238,7 @@ class Limiter:
         if bucket.watch is not None:
             bucket.watch.add(key, own)
         if self.guarded:
-            self._settle_guarded(bucket, nano, now)
+            self._take_guarded(bucket, nano, now)
 
     # --- The rest ---
 
@@ -246,7 +246,7 @@ class Limiter:
         """Returns the bucket of the partition that holds a key, without booking."""
         return self._buckets[bisect_right(self.lows, key) - 1]
 
-    def _settle_guarded(self, bucket: PartitionBucket, nano: int, now: int) -> None:
+    def _take_guarded(self, bucket: PartitionBucket, nano: int, now: int) -> None:
         for quota in self.quotas:
             quota.take(now, nano)
         if self.maximum is not None:
@@ -299,7 +299,7 @@ def _whole(bucket: Bucket, now: int) -> int:
 
 @dataclass(slots=True)
 class Charge:
-    """A cost at one key. `half_units` may be set after admission and before settling."""
+    """A cost at one key. `half_units` may be set after admission and before it is taken."""
 
     limiter: Limiter
     key: bytes
@@ -327,12 +327,12 @@ def admit(charges: Iterable[Charge], now: int) -> Throttle | None:
     return first
 
 
-def settle(charges: Iterable[Charge], now: int) -> None:
+def take_all(charges: Iterable[Charge], now: int) -> None:
     """Takes the costs of admitted charges. A charge of 0 (a check of an index) costs nothing."""
     for charge in charges:
         if charge.half_units:
             bucket = charge.bucket or charge.limiter.bucket_of(charge.key)
-            charge.limiter.settle(bucket, charge.key, charge.half_units, now, charge.eventual)
+            charge.limiter.take(bucket, charge.key, charge.half_units, now, charge.eventual)
 
 
 def asks_index(

@@ -1,18 +1,18 @@
-"""Auto scaling by target tracking: alarms over consumption, and what follows from them.
+"""Target tracking: alarms over consumption, and the changes of capacity that follow.
 
 Two alarms drive a target. *High*: two one-minute sums in a row above the target. *Low*: fifteen in a row
-below the target less 20 percentage points. Their thresholds are drawn for a capacity and are redrawn, with
-a new history, after every change the policy makes. A change made by somebody else is noticed after a
-quarter of an hour only (the service keeps two more alarms for that); until then the old alarms act, and a
-low alarm that sits in ALARM reverts a manual raise within two minutes (V127).
+below the target less 20 percentage points. Thresholds are set for a capacity and set again, with a new
+history, after every change that the policy makes. Other changes of capacity are noticed after a quarter of an
+hour (the service has two more alarms for that); until then the old alarms act, and a low alarm in state ALARM
+reverts a manual raise within two minutes (V127).
 
-A policy may track another metric than utilization (`own_metric`). Its alarms stand at the target (three
-points above) and a tenth below it (fifteen points), whatever the capacity. A minute without data counts as
-one of 0 units, and says nothing of an own metric.
+A policy may track another metric than utilization (`own_metric`). Its thresholds are the target (three points
+above) and a tenth below it (fifteen points), whatever the capacity. A minute without data counts as 0 units;
+without data of an own metric it is unknown.
 
 Alarm states persist: an alarm stays in ALARM, and the policy acts again each minute.
 
-This module decides and changes nothing itself: `evaluate` returns a decision, the caller runs UpdateTable.
+`evaluate` returns a decision; the caller runs UpdateTable.
 
 Source: capacity.md section 2.13; vectors V120 to V128.
 """
@@ -33,9 +33,9 @@ HIGH_POINTS = 2
 LOW_POINTS = 15
 OWN_HIGH_POINTS = 3
 OWN_LOW_SHARE = Fraction(9, 10)
-"""Of a metric of the client's own: as Application Auto Scaling draws such alarms. Assumed for DynamoDB."""
+"""For an own metric, as Application Auto Scaling sets such alarms. Assumed for DynamoDB."""
 LOW_GAP_PERCENT = 20
-"""The low alarm stands this many percentage points below the target. Assumed for targets other than 70."""
+"""Percentage points from the target to the low threshold. Assumed for targets other than 70."""
 MAINTENANCE_NS = 15 * MINUTE_NS
 """Three points of five minutes until a foreign change of capacity is noticed."""
 
@@ -45,12 +45,12 @@ class Policy:
     """A target tracking policy."""
 
     target_percent: float
-    """20 to 90; the value itself where a metric of the client's own is tracked."""
+    """20 to 90; the value itself for an own metric."""
     scale_out_cooldown_s: int = 0
     scale_in_cooldown_s: int = 0
     disable_scale_in: bool = False
     own_metric: bool = False
-    """Whether a metric is tracked that is no utilization."""
+    """Whether the metric is not utilization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class Timing:
     """Delays the service does not publish. Assumed."""
 
     metric_delay_s: int = 60
-    """A point is looked at so long after its minute has ended."""
+    """From the end of a minute to the evaluation of its point."""
     reaction_s: int = 30
     """From an alarm's action to UpdateTable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A change of capacity that is to be made, or was not allowed."""
+    """A change of capacity, or one that is not allowed."""
 
     at_ns: int
     """When UpdateTable is called."""
@@ -73,23 +73,23 @@ class Decision:
     wanted: int
     why: Literal["high", "low", "minimum", "maximum"]
     skipped: str | None = None
-    """Why it is not made, if it is not."""
+    """Why the change is not allowed; None if it is."""
     point: Fraction = Fraction(0)
-    """Units per second on which it rests."""
+    """Units per second that caused it."""
 
 
 def high_threshold(capacity: int, target_percent: float) -> Fraction:
-    """Units per minute above which the high alarm's points lie (V120)."""
+    """Returns the units per minute above which the high alarm breaches (V120)."""
     return Fraction(capacity) * Fraction(target_percent) * 60 / 100
 
 
 def low_threshold(capacity: int, target_percent: float) -> Fraction:
-    """Units per minute below which the low alarm's points lie (V120)."""
+    """Returns the units per minute below which the low alarm breaches (V120)."""
     return Fraction(capacity) * max(Fraction(target_percent) - LOW_GAP_PERCENT, Fraction(0)) * 60 / 100
 
 
 def wanted_capacity(units_per_s: Fraction, target_percent: float, low: int, high: int) -> int:
-    """The capacity of which this consumption is the target, within the limits."""
+    """Returns the capacity of which this consumption is the target, within the limits."""
     exact = units_per_s * 100 / Fraction(target_percent)
     return max(low, min(high, -(-exact.numerator // exact.denominator)))
 
@@ -103,29 +103,29 @@ class Tracking:
     policy: Policy
     timing: Timing = field(default_factory=Timing)
     drawn_for: int = 0
-    """Capacity the thresholds were drawn for; 0: not drawn yet."""
+    """Capacity that the thresholds are set for; 0: not set yet."""
     points: list[Fraction | None] = field(default_factory=list)
-    """Sums (or values of an own metric) of the latest minutes that have been looked at, oldest first."""
+    """Sums (or values of an own metric) of the latest evaluated minutes, oldest first."""
     high_state: State = "INSUFFICIENT_DATA"
     low_state: State = "INSUFFICIENT_DATA"
     looked_ns: int = 0
-    """End of the last minute that was looked at."""
+    """End of the last evaluated minute."""
     foreign_since_ns: int | None = None
-    """Since when the capacity is not the one the alarms were drawn for."""
+    """Since when the capacity is not the one that the alarms are set for."""
     scaled_out_ns: int | None = None
     scaled_out_from: int = 0
-    """The capacity before the scale-out whose cooldown is, or was, under way."""
+    """The capacity before the scale-out of the latest cooldown."""
     scaled_in_ns: int | None = None
 
     def draw(self, capacity: int) -> None:
-        """Redraw both alarms; their history begins anew."""
+        """Sets both alarms for a capacity, with a new history."""
         self.drawn_for = capacity
         self.points = []
         self.high_state = self.low_state = "INSUFFICIENT_DATA"
         self.foreign_since_ns = None
 
     def rules(self) -> tuple[AlarmRule, AlarmRule]:
-        """The two driving alarms, high and low."""
+        """Returns the two driving alarms, high and low."""
         target = self.policy.target_percent
         if self.policy.own_metric:
             value = Fraction(target)
@@ -138,7 +138,7 @@ class Tracking:
         return high, low
 
     def enforce_limits(self, capacity: int, now: int) -> Decision | None:
-        """What must happen at once when limits are set: a capacity outside them is moved in (V126)."""
+        """Returns the change that new limits cause at once: a capacity outside them is moved in (V126)."""
         if capacity < self.minimum:
             return Decision(now, capacity, self.minimum, "minimum")
         if capacity > self.maximum:
@@ -146,17 +146,16 @@ class Tracking:
         return None
 
     def next_look_ns(self) -> int:
-        """When the next minute can be looked at."""
+        """Returns when the next minute can be evaluated."""
         return self.looked_ns + MINUTE_NS + self.timing.metric_delay_s * SECOND_NS
 
     def evaluate(
         self, minute_ns: int, consumed: Fraction | int | float | None, capacity: int, decreases: DecreaseLog
     ) -> Decision | None:
-        """Look at the minute that began at `minute_ns` and in which so many units were consumed.
+        """Evaluates the minute that began at `minute_ns`.
 
-        Call once per minute in order, `metric_delay_s` after its end; a minute without data is one of 0.
-        With an own metric `consumed` is its value, None without data.
-        `capacity` is what is provisioned when the minute is looked at.
+        Call once per minute in order, `metric_delay_s` after its end. `consumed`: its units, 0 without data;
+        the value of an own metric, None without data. `capacity`: what is provisioned at the evaluation.
         """
         if not self.drawn_for:
             self.draw(capacity)
@@ -209,7 +208,7 @@ class Tracking:
         return Decision(at, capacity, wanted, "low", skipped, point)
 
     def _wanted(self, point: Fraction, capacity: int) -> tuple[Fraction, int]:
-        """What a minute rests on (units per second, or the metric's value), and the capacity it asks for."""
+        """Returns units per second (or the own metric's value) of a point, and the capacity for it."""
         policy = self.policy
         if policy.own_metric:
             # So much more capacity brings the metric to its target, if the two are inverse.
@@ -219,8 +218,8 @@ class Tracking:
         return units_per_s, wanted_capacity(units_per_s, policy.target_percent, self.minimum, self.maximum)
 
     def applied(self, decision: Decision) -> None:
-        """The decision's change was made: new thresholds, a new history, cooldowns begin. Those of a policy:
-        limits that move a capacity begin none."""
+        """Records that the decision's change was made: new thresholds and history, and a cooldown unless
+        limits caused it."""
         self.draw(decision.wanted)
         if decision.why == "high":
             if not self._cools_out(decision.at_ns):

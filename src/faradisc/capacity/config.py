@@ -1,6 +1,6 @@
-"""What the capacity model may be told: one frozen set of settings, and five named profiles.
+"""The settings of the capacity model and five named profiles.
 
-Everything the service does not publish is a field here, never a constant in the code. Source: capacity.md
+Everything that the service does not publish is a field here, not a constant in the code. Source: capacity.md
 section 2.0 (the table of profiles); fields marked "Assumed" are graded A there.
 """
 
@@ -19,7 +19,7 @@ DAY_NS = 86_400 * SECOND_NS
 GIB = 1 << 30
 PARTITION_CAP_MAX = 1_000_000_000
 PARTITION_BYTES_CAP_MAX = 1 << 50
-"""Caps of partitions that tests may set are no larger: numbers of 64 bits hold all that is made of them."""
+"""Largest partition caps: all results fit into 64 bits."""
 
 UNIT = 1_000_000_000
 """One capacity unit in nano-units, the integers all balances are kept in."""
@@ -31,10 +31,10 @@ Direction = Literal["R", "W"]
 
 
 class Chance(Protocol):
-    """Seeded randomness, passed in by whoever owns it."""
+    """A seeded source of random numbers."""
 
     def randint(self, low: int, high: int) -> int:
-        """An integer of low..high, both inclusive."""
+        """Returns an integer from low to high, both inclusive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class CapacityConfig:
 
     profile: str = "aws"
     enforce: bool = True
-    """Whether anything is refused; without it units are counted only."""
+    """Whether requests are throttled; otherwise units are only counted."""
 
     # --- Buckets (section 2.5) ---
     burst_s: int = 300
-    """Seconds of unused rate that are banked."""
+    """Burst capacity: seconds of unused rate that are retained."""
     initial_burst_s: int = 300
-    """Banked seconds a new resource begins with. Assumed: a fresh 1-WCU table was seen to absorb a lot."""
+    """Burst seconds of a new resource. Assumed: a new 1-WCU table was seen to absorb a lot."""
     max_debt_s: int | None = 10
     """Debt never exceeds this many seconds of rate; None forgives nothing. Assumed (section 2.5.4)."""
     table_bucket: bool = True
@@ -60,13 +60,13 @@ class CapacityConfig:
     eventual_read_factor: tuple[int, int] = (3, 2)
     """Numerator and denominator: how many more eventually consistent units a partition serves."""
     account_quota: bool = False
-    """Whether account and on-demand table quotas refuse requests."""
+    """Whether account and on-demand table quotas throttle requests."""
     account_read_units: int = ACCOUNT_CAPACITY_UNITS_MAX
     account_write_units: int = ACCOUNT_CAPACITY_UNITS_MAX
     table_read_units: int = TABLE_CAPACITY_UNITS_MAX
     table_write_units: int = TABLE_CAPACITY_UNITS_MAX
     background_burst_percent: int = 0
-    """Largest part of a bank the service takes for itself each minute. Assumed."""
+    """Largest part of the burst balance that the service takes for itself each minute. Assumed."""
 
     # --- Adaptive capacity (section 2.6) ---
     adaptive_delay_s: tuple[int, int] | None = None
@@ -79,7 +79,7 @@ class CapacityConfig:
     hot_for_s: int = 300
     """How long a partition is hot before it splits."""
     heat_cooldown_s: int = 600
-    """Pause between two looks at one partition after a split or a refusal to split."""
+    """Time between two examinations of a partition, after a split or a rejected split."""
     sketch_keys: int = 64
     single_key_percent: int = 80
     isolate_percent: int = 50
@@ -110,7 +110,7 @@ class CapacityConfig:
 
     @property
     def partition_caps(self) -> str | None:
-        """As `parse_caps` reads them; None where they are those of the profile."""
+        """Partition caps as `parse_caps` reads them; None for those of the profile."""
         own = PROFILES[self.profile]
         units = (self.partition_read_units, self.partition_write_units)
         if self.partition_bytes_max != own.partition_bytes_max:
@@ -122,9 +122,9 @@ class CapacityConfig:
     def with_partition_caps(
         self, read_units: int, write_units: int, size_bytes: int | None = None
     ) -> CapacityConfig:
-        """The same with small partitions, so that hot keys and splits can be tested with little traffic.
+        """Returns these settings with small partitions, to test hot keys and splits with little traffic.
 
-        Raises: ValueError for caps below 1 or beyond `PARTITION_CAP_MAX`.
+        Raises ValueError for caps below 1 or beyond `PARTITION_CAP_MAX`.
         """
         caps = (read_units, write_units, size_bytes or 1)
         if min(caps) < 1 or size_bytes == 0:
@@ -175,7 +175,7 @@ PROFILES: dict[str, CapacityConfig] = {
 
 
 def profile(name: str) -> CapacityConfig:
-    """A named profile. Raises: ValueError with the names there are."""
+    """Returns a named profile. Raises ValueError with all names."""
     if name not in PROFILES:
         raise ValueError(f"no capacity profile {name!r}; there are {', '.join(PROFILES)}")
     return PROFILES[name]
@@ -185,10 +185,10 @@ _SIZES = {"": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
 def parse_caps(text: str) -> tuple[int, int, int | None]:
-    """Partition caps as written on a command line: "30/10" for 30 read and 10 write units per second,
-    "30/10/64MB" for partitions that are full at 64 MB too (KB, MB and GB are 1,024 each).
+    """Parses partition caps: "30/10" for 30 read and 10 write units per second, "30/10/64MB" for partitions
+    that are also full at 64 MB (units of 1,024).
 
-    Raises: ValueError.
+    Raises ValueError.
     """
     match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)(?:/([1-9][0-9]*)(KB|MB|GB|))?", text)
     if match is None:

@@ -1,4 +1,4 @@
-"""What the slow processes of a resource report: splits, refusals to split, growth. Values, never printed."""
+"""What happens to a resource over time: splits, rejected splits, growth."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class SplitStarted:
     parent: str
     reason: SplitReason
     cuts: tuple[str, ...]
-    """Places, hexadecimal."""
+    """Keys, hexadecimal."""
     ready_ns: int
     key: str | None = None
-    """The key that is isolated, hexadecimal place."""
+    """The isolated key, hexadecimal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Split:
     reason: SplitReason
     cuts: tuple[str, ...]
     partitions: int
-    """How many there are now."""
+    """Number of partitions after the split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class SplitRefused:
     partition: str
     wanted: Literal["heat", "size"]
     cause: str
-    """For people: the rule that forbids the split."""
+    """The rule that prevents the split, as a sentence."""
     key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SplitDue:
-    """A partition has outgrown its size; whoever knows the rows must call Resource.split_by_size."""
+    """A partition may be full; a caller that knows its rows must call Resource.split_by_size."""
 
     at_ns: int
     arn: str
@@ -60,7 +60,7 @@ class SplitDue:
 
 @dataclass(frozen=True, slots=True)
 class CapacityGrown:
-    """An on-demand resource serves more than before."""
+    """The capacity of an on-demand resource has grown."""
 
     at_ns: int
     arn: str
@@ -84,5 +84,5 @@ Event = SplitStarted | Split | SplitRefused | SplitDue | CapacityGrown | ShareBo
 
 
 def to_json(event: Event) -> dict[str, Any]:
-    """An event as plain data, its kind under "event"."""
+    """Returns an event as plain data, with its class name as "event"."""
     return {"event": type(event).__name__, **asdict(event)}

@@ -1,6 +1,6 @@
-"""A resource as an administrator sees it: rates, bank, partitions, heat, the log of splits. Plain data.
+"""A resource as plain data for the admin API: rates, burst balance, partitions, heat, the log of splits.
 
-The service shows nothing of this; it is for the admin API and for reports. Units are per second.
+The service shows nothing of this. Units are per second.
 
 Source: capacity.md section 2.16, "Admin API".
 """
@@ -19,7 +19,7 @@ from faradisc.engine.metrics.heat_history import RESOURCES_MAX, HeatHistory
 
 
 def describe(resource: Resource, now: int) -> dict[str, Any]:
-    """Everything there is to see of a resource at `now`."""
+    """Returns the state of a resource at `now`."""
     partitions = resource.partitions.partitions
     sizes = _above_zero([part.bytes for part in partitions])
     items = _above_zero([part.items for part in partitions])
@@ -40,7 +40,7 @@ def describe(resource: Resource, now: int) -> dict[str, Any]:
 
 
 def heat(resource: Resource) -> dict[str, Any]:
-    """What `describe` says of its partitions' heat and refusals, and no more."""
+    """Returns the heat and throttled requests of all partitions, as in `describe`."""
     return {
         "arn": resource.arn,
         "partitions": [
@@ -83,8 +83,8 @@ def _limiter(limiter: Limiter, rate: int, now: int) -> dict[str, Any]:
 
 
 def _above_zero(held: list[int]) -> list[int]:
-    """What partitions hold, of whose estimates only the sum is exact: one below zero is shown as nothing, and
-    what it lacks is taken off the others."""
+    """Returns counts without negative ones. Only their sum is exact: what a negative count lacks is taken
+    from the others."""
     lacking = -sum(each for each in held if each < 0)
     shown = []
     for each in held:

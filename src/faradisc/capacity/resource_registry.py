@@ -1,10 +1,10 @@
-"""All resources of one account in one region: their clockwork, their metrics, the account's quota.
+"""All resources of one account in one region, with their metrics and the account's quota.
 
-The owner of the clock calls `advance(now)` when `now >= due` (one comparison per request does, or a timer)
-and gets the events of everything that happened since. Requests use the lanes of their resources directly.
+The owner of the clock calls `advance(now)` when `now >= due` and gets the events that happened since.
+Requests use the limiters of their resources directly.
 
-Invariant: `due` is never later than the earliest `due` of any resource. Resources are changed through
-`changed`, so that it stays so.
+Invariant: `due` is never later than the earliest `due` of any resource. After a change of a resource
+`changed` must be called.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ResourceRegistry:
         config: CapacityConfig | None = None,
         **settings: Any,
     ) -> Resource:
-        """A table or a global index comes into being, or is read from the disk (`stored=`).
+        """Adds a new table or global index, or a stored one (`stored=`).
 
         `config` overrides the account's for this resource; `settings` are those of Resource.
         """
@@ -87,7 +87,7 @@ class ResourceRegistry:
         return record
 
     def remove(self, table: str, index: str | None = None) -> None:
-        """A resource is deleted; a table with all its indexes. Its metrics stay, as the service's do."""
+        """Removes a resource; a table with all its indexes. Its metrics stay, as in the service."""
         minute_ns = self._next_minute - MINUTE_NS
         for key in [key for key in self.resources if key[0] == table and (index is None or key[1] == index)]:
             for usage in self.resources.pop(key).unpublished(minute_ns):
@@ -97,11 +97,12 @@ class ResourceRegistry:
             self.requests.forget(table, self.metrics, minute_ns)
 
     def changed(self, resource: Resource) -> None:
-        """A resource was changed from outside (rates, splits): its next moment may have come nearer."""
+        """Must be called after a change of a resource (rates, splits), because its `due` may be earlier."""
         self.due = min(self.due, resource.due)
 
     def advance(self, now: int) -> list[Event]:
-        """Let time pass until `now`; the events of all resources, each resource's in order of time."""
+        """Lets time pass until `now`. Returns the events of all resources, each resource's in order of
+        time."""
         events: list[Event] = []
         for resource in self.resources.values():
             if resource.due <= now:
@@ -115,20 +116,20 @@ class ResourceRegistry:
         return events
 
     def _end_minute(self, at: int) -> None:
-        """Requests since the last call belong to the minute in which they were first counted."""
+        """Publishes requests since the last call in the minute in which they were first counted."""
         began = self._next_minute - MINUTE_NS
         self.requests.flush(self.metrics, began)
         if at // HOUR_NS > began // HOUR_NS:
             self.metrics.expire(at, self.resources)
         for insights in self.insights.values():
             insights.end_minute(began)
-        # When a clock is moved, many minutes go by at once; each five of them had the same settings.
+        # A moved clock ends many minutes at once; the settings were the same in all of them.
         first = max(began, at - RETENTION_MINUTES * MINUTE_NS) // GAUGE_PERIOD_NS + 1
         for period in range(first, at // GAUGE_PERIOD_NS + 1):
             self._publish_gauges(period * GAUGE_PERIOD_NS)
 
     def _publish_gauges(self, at: int) -> None:
-        """The settings as metrics, every five minutes (metrics.md)."""
+        """Publishes the settings as metrics, every five minutes (metrics.md)."""
         add = self.metrics.add
         for (table, index), resource in self.resources.items():
             which = dimensions(TableName=table, GlobalSecondaryIndexName=index)

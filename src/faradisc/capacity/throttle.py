@@ -1,7 +1,7 @@
-"""What a refused request is told: exception, reason, member and text, as data.
+"""How a throttled request is answered: exception, reason, member and text, as data.
 
-The exception follows the capacity mode and the cause; the reason is one of sixteen, {Table, Index} x
-{Read, Write} x four causes; the reasons' member is spelled with a small t in ThrottlingException only.
+The exception follows from the capacity mode and the cause. The reason is one of sixteen, {Table, Index} x
+{Read, Write} x four causes. The member of reasons begins with a small t in ThrottlingException only.
 
 Source: capacity.md sections 2.10 and 2.11; vectors V90, V96, V107, V108, V112, V114.
 """
@@ -30,7 +30,7 @@ class Cause(Enum):
     PROVISIONED = "ProvisionedThroughputExceeded"
     KEY_RANGE = "KeyRangeThroughputExceeded"
 
-    # That of `Enum` is a function of Python, and refusals are counted by cause.
+    # `Enum.__hash__` is a Python function; throttle events are counted by cause, so a fast one matters.
     __hash__ = object.__hash__
 
 
@@ -46,7 +46,7 @@ ResourceKind = Literal["Table", "Index"]
 
 
 def reason(kind: ResourceKind, direction: Direction, cause: Cause) -> str:
-    """One of the sixteen reasons."""
+    """Returns one of the sixteen reasons."""
     return f"{kind}{'Read' if direction == 'R' else 'Write'}{cause.value}"
 
 
@@ -91,7 +91,7 @@ _MEMBER: dict[type[ApiError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """A refused charge: what was out of units."""
+    """A throttled charge: what was out of units."""
 
     arn: str
     kind: ResourceKind
@@ -106,8 +106,9 @@ class Throttle:
         return reason(self.kind, self.direction, self.cause)
 
     def as_api_error(self, *, transaction: bool = False) -> ApiError:
-        """The exception of a refused request; `transaction` for TransactWriteItems, TransactGetItems and
-        ExecuteTransaction, which answer an index's on-demand maximum differently (V108)."""
+        """Returns the exception of a throttled request. `transaction`: for TransactWriteItems,
+        TransactGetItems and ExecuteTransaction, which answer an index's on-demand maximum differently
+        (V108)."""
         kind = self._exception(transaction=transaction)
         return kind(
             self.text,
@@ -142,14 +143,14 @@ class Throttle:
 
     @property
     def member_code(self) -> str:
-        """The code of this refusal inside a cancelled transaction or a batch of statements."""
+        """The code inside a cancelled transaction or a batch of statements."""
         if self.cause is Cause.PROVISIONED or (self.cause is Cause.KEY_RANGE and not self.on_demand):
             return "ProvisionedThroughputExceeded"
         return "ThrottlingError"
 
 
 class Throttled(Exception):
-    """A request was refused. What the client is told depends on the operation, so its words come later."""
+    """A request is throttled. The operation decides how it is answered."""
 
     def __init__(self, throttle: Throttle) -> None:
         super().__init__(throttle.reason)
@@ -157,24 +158,25 @@ class Throttled(Exception):
 
 
 def batch_error(throttles: Sequence[Throttle], *, writes: bool) -> ApiError:
-    """The exception of a batch of which nothing was processed (section 2.11, V112).
+    """Returns the exception of a batch of which nothing was processed (section 2.11, V112).
 
-    Of reads it goes by the mode of the table: of what ran out of provisioned units, else of the first. Of
-    writes it is ProvisionedThroughputExceededException when provisioned units ran out, and
-    ThrottlingException when only other limits did, in whatever mode.
+    For reads it follows the mode of the table that ran out of provisioned units, else of the first throttle.
+    For writes it is ProvisionedThroughputExceededException when provisioned units ran out, and
+    ThrottlingException when only other limits did, in either mode.
     """
     assert throttles
     short = next((throttle for throttle in throttles if throttle.cause is Cause.PROVISIONED), None)
     if short is None and writes and throttles[0].cause is not Cause.ACCOUNT:
-        # Assumed: in the words of a table on demand, as a transaction tells an index's maximum.
+        # Assumed: the text for a table on demand, as a transaction answers an index's maximum.
         return replace(throttles[0], on_demand=True).as_api_error(transaction=True)
     return (short or throttles[0]).as_api_error()
 
 
-def transaction_refusal(
+def transaction_answer(
     throttles: Sequence[Throttle | None], style: Literal["auto", "toplevel", "cancel"]
 ) -> ApiError | list[str]:
-    """What a transaction with refused actions answers: one exception, or the cancellation codes in order.
+    """Returns the answer of a transaction with throttled actions: an exception, or cancellation codes in
+    order.
 
     `throttles` has an entry per action. `auto`: a shortage of the whole table or index is one exception, of
     a partition a cancellation (section 2.11, V114).

@@ -8,11 +8,11 @@ from typing import get_args
 import pytest
 
 from faradisc.capacity import throttle
-from faradisc.capacity.admission import Charge, admit, settle, spread
+from faradisc.capacity.admission import Charge, admit, spread, take_all
 from faradisc.capacity.config import SECOND_NS, UNIT, Direction, profile
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.capacity.throttle import Cause, ResourceKind, Throttle, batch_error, reason, transaction_refusal
+from faradisc.capacity.throttle import Cause, ResourceKind, Throttle, batch_error, reason, transaction_answer
 from faradisc.errors import ApiError
 from unit.capacity.worlds import INDEX, START, TABLE, inside, place, read, table
 
@@ -95,7 +95,7 @@ def test_v108_an_index_at_its_on_demand_maximum() -> None:
     case = refused("Index", "W", Cause.MAX_ON_DEMAND, on_demand=True)
     assert name(case.as_api_error()) == PTEE
     assert list(case.as_api_error().extra) == ["ThrottlingReasons"]
-    transaction = transaction_refusal([None, case], "auto")
+    transaction = transaction_answer([None, case], "auto")
     assert isinstance(transaction, ApiError)
     assert (name(transaction), list(transaction.extra)) == (THROTTLING, ["throttlingReasons"])
     assert case.member_code == "ThrottlingError"
@@ -111,7 +111,7 @@ def test_v112_a_batch_goes_as_far_as_the_table_does() -> None:
         throttle = admit(charges, START)
         throttles.append(throttle)
         if throttle is None:
-            settle(charges, START)
+            take_all(charges, START)
     assert [t is None for t in throttles] == [True] * 3 + [False] * 22
 
 
@@ -138,7 +138,7 @@ def scan_once(resource: Resource, now: int) -> tuple[int, Throttle | None]:
         throttle = admit([charge], now)
         if throttle is not None:
             return done, throttle
-        settle([charge], now)
+        take_all([charge], now)
         done += 1
     return done, None
 
@@ -160,12 +160,12 @@ def test_v114_transactions() -> None:
     short = refused("Table", "W", Cause.PROVISIONED, on_demand=False)
     hot = refused("Table", "W", Cause.KEY_RANGE, on_demand=True)
     hot_provisioned = refused("Table", "W", Cause.KEY_RANGE, on_demand=False)
-    whole = transaction_refusal([short, None], "auto")
+    whole = transaction_answer([short, None], "auto")
     assert isinstance(whole, ApiError) and name(whole) == PTEE
-    assert transaction_refusal([None, hot], "auto") == ["None", "ThrottlingError"]
-    assert transaction_refusal([None, hot_provisioned], "auto") == ["None", "ProvisionedThroughputExceeded"]
-    assert transaction_refusal([short, None], "cancel") == ["ProvisionedThroughputExceeded", "None"]
-    top = transaction_refusal([None, hot], "toplevel")
+    assert transaction_answer([None, hot], "auto") == ["None", "ThrottlingError"]
+    assert transaction_answer([None, hot_provisioned], "auto") == ["None", "ProvisionedThroughputExceeded"]
+    assert transaction_answer([short, None], "cancel") == ["ProvisionedThroughputExceeded", "None"]
+    top = transaction_answer([None, hot], "toplevel")
     assert isinstance(top, ApiError) and name(top) == THROTTLING
 
 
@@ -198,7 +198,7 @@ def test_account_quotas_come_first() -> None:
         if bucket is None:
             causes.append(resource.writes.refuse(place("k"), now).cause)
         else:
-            resource.writes.settle(bucket, place("k"), 20, now)
+            resource.writes.take(bucket, place("k"), 20, now)
     assert causes[0] is Cause.ACCOUNT, "ten units leave both the account and the maximum in debt"
     later = START + 3 * SECOND_NS
     assert resource.writes.admit(place("k"), later) is None

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from faradisc.capacity.admission import Charge, admit, settle
+from faradisc.capacity.admission import Charge, admit, take_all
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, CapacityConfig, profile
 from faradisc.capacity.events import CapacityGrown, ShareBoosted, SplitRefused
 from faradisc.capacity.heat import NoSplit
@@ -324,7 +324,7 @@ def test_v109_a_small_index_holds_back_its_table() -> None:
         ]
         refused = admit(charges, now)
         if refused is None:
-            settle(charges, now)
+            take_all(charges, now)
             passed[request // 500] += 1
         else:
             reasons[f"{refused.reason} {refused.arn}"] = reasons.get(f"{refused.reason} {refused.arn}", 0) + 1
@@ -351,5 +351,5 @@ def test_v111_an_index_without_units_refuses_even_what_it_does_not_project() -> 
     assert refused is not None
     assert (refused.reason, refused.arn) == ("IndexWriteProvisionedThroughputExceeded", INDEX)
     assert admit(charges, START + 1) is None
-    settle(charges, START + 1)
+    take_all(charges, START + 1)
     assert index.writes.table_bucket is not None and index.writes.table_bucket.balance(START + 1) == 1

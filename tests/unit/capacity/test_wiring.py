@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from faradisc.capacity import units
-from faradisc.capacity.admission import Charge, admit, asks_index, settle, spread
+from faradisc.capacity.admission import Charge, admit, asks_index, spread, take_all
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, UNIT, profile
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.capacity.throttle import Throttle, batch_error, transaction_refusal
+from faradisc.capacity.throttle import Throttle, batch_error, transaction_answer
 from faradisc.errors import ApiError, ProvisionedThroughputExceededException, ThrottlingException
 from unit.capacity.worlds import INDEX, START, TABLE, place
 
@@ -37,7 +37,7 @@ class Shop:
             raise limiter.refuse(where, now).as_api_error()
         size = self.items.get(key)
         half_units = units.read_half_units(size or 0, consistent=consistent)
-        limiter.settle(bucket, where, half_units, now, not consistent)
+        limiter.take(bucket, where, half_units, now, not consistent)
         return size
 
     def put_item(self, key: str, size: int, now: int) -> None:
@@ -47,7 +47,7 @@ class Shop:
         if refused is not None:
             raise refused.as_api_error()
         self._write(key, size)
-        settle(charges, now)
+        take_all(charges, now)
 
     def _charges(self, key: str, size: int) -> list[Charge]:
         old = self.items.get(key, 0)
@@ -73,7 +73,7 @@ class Shop:
                 throttles[key] = refused
                 continue
             self._write(key, size)
-            settle(charges, now)
+            take_all(charges, now)
         if len(throttles) == len(puts):
             raise batch_error(list(throttles.values()), writes=True)
         return list(throttles)
@@ -83,14 +83,14 @@ class Shop:
         all_charges = [self._charges(key, size) for key, size in puts.items()]
         throttles = [admit(charges, now) for charges in all_charges]
         if any(throttle is not None for throttle in throttles):
-            refusal = transaction_refusal(throttles, self.table.config.transaction_style)
+            refusal = transaction_answer(throttles, self.table.config.transaction_style)
             if isinstance(refusal, ApiError):
                 raise refusal
             return refusal
         for (key, size), charges in zip(puts.items(), all_charges, strict=True):
             self._write(key, size)
             charges[0].half_units *= 2  # the table's part is doubled, the index's is not
-            settle(charges, now)
+            take_all(charges, now)
         return None
 
     def scan(self, now: int) -> tuple[int, bool]:
@@ -109,7 +109,7 @@ class Shop:
         cost = units.read_half_units(sum(sizes), consistent=False)
         for charge, part_of_it in zip(charges, spread(cost, sizes), strict=True):
             charge.half_units = part_of_it
-        settle(charges, now)
+        take_all(charges, now)
         return sum(sizes), len(charges) < len(self.table.partitions)
 
 

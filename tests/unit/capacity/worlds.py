@@ -58,7 +58,7 @@ def write(resource: Resource, where: bytes, now: int, units: int = 1) -> str | N
     bucket = resource.writes.admit(where, now)
     if bucket is None:
         return resource.writes.refuse(where, now).reason
-    resource.writes.settle(bucket, where, units * 2, now)
+    resource.writes.take(bucket, where, units * 2, now)
     return None
 
 
@@ -68,7 +68,7 @@ def read(
     bucket = resource.reads.admit(where, now)
     if bucket is None:
         return resource.reads.refuse(where, now).reason
-    resource.reads.settle(bucket, where, half_units, now, eventual)
+    resource.reads.take(bucket, where, half_units, now, eventual)
     return None
 
 

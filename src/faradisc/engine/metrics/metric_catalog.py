@@ -1,6 +1,6 @@
 """The CloudWatch metrics of namespace AWS/DynamoDB: names, units, dimensions, statistics, periods.
 
-Metrics of Kinesis, global tables, vectors and fault injection are left out.
+Metrics of Kinesis, global tables, vectors and error injection are left out.
 
 Source: metrics.md; capacity.md section 2.14.
 """

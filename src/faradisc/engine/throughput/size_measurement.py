@@ -1,7 +1,8 @@
 """Measures partitions that may be full, by reading their rows: how much they hold, and where they are cut.
 
 A partition may be many gigabytes, so a measurement reads in steps and keeps marks, not rows. When there are
-too many marks, small neighbours are merged: the median is then exact to about a thousandth, the sum is exact.
+too many marks, small adjacent ones are merged: the median is then exact to about a thousandth, the sum is
+exact.
 
 Rows that are written during a measurement are counted as growth, whether or not it still reads them. So the
 result can be a little too large then. Pending measurements are not stored: a partition that is full is found
@@ -103,8 +104,9 @@ class RowReader:
 
 
 def _merged(marks: list[Mark]) -> list[Mark]:
-    """Merges neighbours that together hold less than about a thousandth, so that at most half of MARKS_MAX
-    marks plus one are left. Marks become coarser everywhere, not only where the measurement began."""
+    """Merges adjacent marks that together hold less than about a thousandth, so that at most half of
+    MARKS_MAX marks plus one are left. Marks become coarser everywhere, not only where the measurement
+    began."""
     marks.sort(key=lambda mark: mark.key)
     most = sum(mark.bytes for mark in marks) * 4 // MARKS_MAX
     merged: list[Mark] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from faradisc.capacity.admission import Charge, Limiter, admit, settle
+from faradisc.capacity.admission import Charge, Limiter, admit, take_all
 from faradisc.capacity.throttle import Throttle
 
 
@@ -100,4 +100,4 @@ class EnforcingUsage:
         return admit(charges, now)
 
     def take(self, charges: Sequence[Charge], now: int) -> None:
-        settle(charges, now)
+        take_all(charges, now)

@@ -1,6 +1,6 @@
-"""Who is told of every charge, where traffic is recorded (`--record-trace`); the planner replays it.
+"""Receives every charge while traffic is recorded (`--record-trace`); the planner replays the trace.
 
-Requests are recorded as they are charged: a batch is a line per item, a transaction a line per action.
+Requests are recorded as they are charged: a batch as one per item, a transaction as one per action.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class TraceRecorder(Protocol):
         partition_caps: str | None,
         indexes: Mapping[str, tuple[int, int]],
     ) -> None:
-        """A table, before its first request and whenever it changes. `profile`: whose limits are
-        enforced, if any are; `partition_caps`: where they are not the profile's."""
+        """Describes a table, before its first request and after each change. `profile`: the enforced one, or
+        None; `partition_caps`: None for those of the profile."""
 
     def request(
         self,
@@ -42,4 +42,4 @@ class TraceRecorder(Protocol):
         grows_items: int,
         refused: str | None,
     ) -> None:
-        """A request and its charges; `refused` names the reason."""
+        """Records a request and its charges; `refused` is the reason of a throttle, or None."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from faradisc.capacity.throttle import Throttle, transaction_refusal
+from faradisc.capacity.throttle import Throttle, transaction_answer
 from faradisc.engine.tables.change import Change, CollectionsFull, ConditionFailed, Outcome, evaluate
 from faradisc.engine.tables.charging import charge_cancelled, charge_transaction
 from faradisc.engine.tables.commit import commit_outcomes
@@ -129,7 +129,7 @@ def _admit(throttles: Sequence[Throttle | None], changes: Sequence[Change]) -> N
 
 def reject_transaction(throttles: Sequence[Throttle | None], table: Table) -> NoReturn:
     """Raises the error of a throttled transaction (capacity.md section 2.11)."""
-    rejection = transaction_refusal(throttles, table.meter.config.transaction_style)
+    rejection = transaction_answer(throttles, table.meter.config.transaction_style)
     if isinstance(rejection, ApiError):
         raise rejection
     raise cancelled_by(

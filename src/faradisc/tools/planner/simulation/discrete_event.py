@@ -17,7 +17,7 @@ from heapq import heappop, heappush
 from operator import attrgetter
 from random import Random
 
-from faradisc.capacity.admission import Charge, admit, settle
+from faradisc.capacity.admission import Charge, admit, take_all
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
@@ -117,7 +117,7 @@ class DiscreteEventEngine:
             self._count_demand(part, first_attempt=request.attempt == 1)
         charges = [part.charge for part in request.parts]
         if admit(charges, now) is None:
-            settle(charges, now)
+            take_all(charges, now)
             self._count_admitted(request, now)
         else:
             self._count_throttled(request, now)
