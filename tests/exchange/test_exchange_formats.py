@@ -17,11 +17,11 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faradisc.engine.exchange import compression, csv_rows, ion_text, ion_values, json_lines, reading
+from faradisc.engine.exchange import compression, csv_rows, ion_text, ion_values, json_lines, object_reader
 from faradisc.engine.exchange.checking import canonical_size, reason_of
 from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.json_lines import Malformed
-from faradisc.engine.exchange.reading import KeyAttributes, ObjectReader, Source
+from faradisc.engine.exchange.object_reader import KeyAttributes, ObjectReader, Source
 from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.size import item_size
 
@@ -269,7 +269,7 @@ def test_huge_record_in_a_small_file_needs_little_memory(content: str, format_: 
 def test_small_file_without_records_is_not_read_to_its_end(
     content: bytes, format_: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reading, "EMPTY_BYTES_MAX", 2 * 1024 * 1024)
+    monkeypatch.setattr(object_reader, "EMPTY_BYTES_MAX", 2 * 1024 * 1024)
     size = 8 * 1024 * 1024
     packed = zstandard.ZstdCompressor().compress(content * size)
     assert len(packed) < 10_000

@@ -2,7 +2,7 @@
 
     service.py, task_store.py        the tasks and the steps of their jobs
     exporting.py, importing.py, bulk_putting.py     the jobs
-    intake.py, reading.py            the records of many objects, and of one
+    intake.py, object_reader.py      the records of many objects, and of one
     json_lines.py, ion_text.py, ion_values.py, csv_rows.py      the three formats
     compression.py                   gzip and zstd as streams
     checking.py                      the checks of an item read from a file

@@ -29,8 +29,8 @@ from faradisc.engine.exchange.compression import Damaged, Unavailable
 from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.engine.exchange.json_lines import Malformed
+from faradisc.engine.exchange.object_reader import Source
 from faradisc.engine.exchange.object_storage import BucketError, ObjectStorage, access_of
-from faradisc.engine.exchange.reading import Source
 from faradisc.engine.exchange.task_store import BULK, FAILED, Task, TaskStore
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, ConditionFailed, Matches, Outcome, evaluate

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 
 from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.manifests import Manifests
+from faradisc.engine.exchange.object_reader import ObjectReader, Record, Source, keys_of
 from faradisc.engine.exchange.object_storage import Listing, NoSuchKey, Object, ObjectStorage
-from faradisc.engine.exchange.reading import ObjectReader, Record, Source, keys_of
 from faradisc.engine.tables.table import Table
 
 STEP_BYTES = 256 * 1024

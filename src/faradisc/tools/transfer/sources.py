@@ -14,8 +14,8 @@ import orjson
 
 from faradisc.engine.exchange.compression import Damaged, pieces
 from faradisc.engine.exchange.manifests import FILES, SUMMARY, CheckedFile, DataFile, data_files, read_checked
+from faradisc.engine.exchange.object_reader import Source
 from faradisc.engine.exchange.object_storage import DirectoryStorage
-from faradisc.engine.exchange.reading import Source
 from faradisc.storage.immediate import run
 
 _FORMATS = {
