@@ -7,7 +7,7 @@ on the path; then committed and never made again:
 
 Format 1 was made by commit 456256d. What is stored: fixtures/check_world.py's tables, some of it in RocksDB's
 tables and some only in its log, as a killed process leaves it; a half-filled index; changes captured for a
-Kinesis stream that nobody takes.
+Kinesis stream that does not exist.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fixtures.check_world import START_S, fill, song
 from fixtures.schemas import schema
 from fixtures.stepped import Stepped
 
-KINESIS = "arn:aws:kinesis:us-east-1:000000000000:stream/taken-by-nobody"
+KINESIS = "arn:aws:kinesis:us-east-1:000000000000:stream/not-accepted"
 LATER_ITEMS = 250
 """More than one step of filling an index."""
 

@@ -22,7 +22,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--first", type=int, default=0, help="number of the first round")
     parser.add_argument("--round", type=int)
-    parser.add_argument("--keep-going", action="store_true", help="tell every round that fails")
+    parser.add_argument("--keep-going", action="store_true", help="report every round that fails")
     parser.add_argument("--replay", metavar="FILE")
     options = parser.parse_args()
     if options.replay:

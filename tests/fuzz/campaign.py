@@ -108,7 +108,7 @@ def run_round(seed: int, number: int) -> Count:
         try:
             answer = world.send(request)
         except Exception as error:
-            raise Failure(_told(seed, number, sent, error)) from error
+            raise Failure(_described(seed, number, sent, error)) from error
         taken = time.perf_counter() - started
         count.requests += 1
         target = request.headers.get(b"x-amz-target", b"").decode("latin-1")[:60]
@@ -124,7 +124,7 @@ def run_round(seed: int, number: int) -> Count:
     try:
         world.check()
     except Exception as error:
-        raise Failure(_told(seed, number, sent, error)) from error
+        raise Failure(_described(seed, number, sent, error)) from error
     world.close()
     count.slowest = sorted(count.slowest, reverse=True)[:_SLOWEST_KEPT]
     return count
@@ -141,7 +141,7 @@ def run_rounds(seed: int, numbers: Sequence[int]) -> Count:
 # --- After a failure -----------------------------------------------------------------------------
 
 
-def _told(seed: int, number: int, sent: list[HttpRequest], error: Exception) -> str:
+def _described(seed: int, number: int, sent: list[HttpRequest], error: Exception) -> str:
     smallest = reduce(sent)
     path = save(f"found-{seed}-{number}", smallest, why=f"{type(error).__name__}: {str(error)[:300]}")
     last = smallest[-1]

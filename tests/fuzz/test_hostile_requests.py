@@ -23,13 +23,13 @@ from .requests import MAKERS, target_of
 from .world import HEADERS, World, document_of
 
 SEED = 1
-GATE_ROUNDS = 20
+QUICK_ROUNDS = 20
 """Eight thousand requests."""
 SLOW_REQUESTS = 1_000_000
 SLOW_PARTS = 10
 
 
-@pytest.mark.parametrize("number", range(GATE_ROUNDS))
+@pytest.mark.parametrize("number", range(QUICK_ROUNDS))
 def test_round_of_hostile_requests_is_answered(number: int) -> None:
     assert run_round(SEED, number).requests == REQUESTS_PER_ROUND
 

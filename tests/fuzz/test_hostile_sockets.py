@@ -30,7 +30,7 @@ from .world import HEADERS
 
 FUSE_S = 60.0
 SEED = 1
-GATE_MUTATIONS = 300
+QUICK_MUTATIONS = 300
 SLOW_MUTATIONS = 20_000
 
 _STATUS = re.compile(rb"HTTP/1\.1 (\d{3}) ")
@@ -124,7 +124,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
 
 
 @pytest.fixture(autouse=True)
-def _everybody_else_is_served(target: Target) -> Iterator[None]:
+def _other_clients_are_served(target: Target) -> Iterator[None]:
     yield
     assert target.serves()
 
@@ -250,12 +250,12 @@ def _attack(target: Target, numbers: range) -> None:
 
 
 def test_mutated_bytes(target: Target) -> None:
-    _attack(target, range(GATE_MUTATIONS))
+    _attack(target, range(QUICK_MUTATIONS))
 
 
 @pytest.mark.slow
 def test_many_mutated_bytes(target: Target) -> None:
-    _attack(target, range(GATE_MUTATIONS, GATE_MUTATIONS + SLOW_MUTATIONS))
+    _attack(target, range(QUICK_MUTATIONS, QUICK_MUTATIONS + SLOW_MUTATIONS))
 
 
 @pytest.mark.slow

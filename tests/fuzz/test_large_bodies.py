@@ -14,9 +14,9 @@ from faradisc.protocol.http import HttpRequest, HttpResponse
 from .large import BODIES, bomb
 from .world import HEADERS, World
 
-GATE_BYTES = 256 * 1024
+QUICK_BYTES = 256 * 1024
 ANSWER_BYTES_MAX = 128 * 1024
-"""Of a refusal: it may repeat a refused value, but not all of any value."""
+"""Of a rejection: it may repeat a refused value, but not all of any value."""
 UNBOUNDED = frozenset({"names", "values"})
 """The service lists every unused placeholder, and so do we; a request is the bound."""
 
@@ -40,7 +40,7 @@ def _check(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_quarter_of_a_megabyte(name: str) -> None:
-    _check(name, GATE_BYTES)
+    _check(name, QUICK_BYTES)
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from unit.capacity.worlds import INDEX, START, TABLE, place, table
 KEYS = [place(f"k{n}", f"s{n % 3}") for n in range(12)]
 
 gaps = st.one_of(st.just(0), st.integers(0, SECOND_NS // 20), st.integers(0, 20 * SECOND_NS))
-"""Bursts, a steady trickle, and pauses long enough to fill a bank."""
+"""Bursts, a steady trickle, and pauses long enough to fill a burst."""
 costs = st.one_of(st.integers(1, 3), st.integers(1, 40))
 """Whole units."""
 loads = st.lists(st.tuples(gaps, st.integers(0, len(KEYS) - 1), costs), min_size=1, max_size=60)
@@ -51,18 +51,18 @@ def run(resource: Resource, load: list[tuple[int, int, int]]) -> list[tuple[int,
     return admitted
 
 
-def check_windows(admitted: list[tuple[int, int]], rate: int, bank: int) -> None:
-    """Whatever window ends with an admitted request: before it, less than the bank and the inflow of the
+def check_windows(admitted: list[tuple[int, int]], rate: int, burst: int) -> None:
+    """Whatever window ends with an admitted request: before it, less than the burst and the inflow of the
     window was taken in it."""
     for first in range(len(admitted)):
         taken = 0
         for now, cost in admitted[first:]:
-            assert taken * UNIT < bank * UNIT + rate * (now - admitted[first][0])
+            assert taken * UNIT < burst * UNIT + rate * (now - admitted[first][0])
             taken += cost
 
 
 @given(load=loads, rate=st.integers(1, 10), burst_s=st.integers(1, 5))
-def test_i1_a_resource_never_exceeds_its_rate_and_its_bank(
+def test_i1_a_resource_never_exceeds_its_rate_and_its_burst(
     load: list[tuple[int, int, int]], rate: int, burst_s: int
 ) -> None:
     """I1: at most rate x T + burst x rate + one request, where no debt is forgiven."""
@@ -73,7 +73,7 @@ def test_i1_a_resource_never_exceeds_its_rate_and_its_bank(
 
 @given(load=loads, cap=st.integers(1, 30), count=st.integers(1, 5))
 def test_i2_a_partition_never_exceeds_its_cap(load: list[tuple[int, int, int]], cap: int, count: int) -> None:
-    """I2: at most cap x T + one second + one request, whatever is banked."""
+    """I2: at most cap x T + one second + one request, whatever is saved."""
     config = replace(profile("aws").with_partition_caps(cap, cap), max_debt_s=None)
     resource = table(config=config, write_units=1000, partitions=count)
     admitted = run(resource, load)
@@ -189,9 +189,9 @@ def test_i4_a_refused_request_takes_nothing(load: list[tuple[int, int, int]], ra
 
 
 def balances(resource: Resource, now: int) -> list[int]:
-    bank = resource.writes.table_bucket
-    assert bank is not None
-    return [bank.balance(now), *(bucket.balance(now) for bucket in resource.writes.buckets)]
+    burst = resource.writes.table_bucket
+    assert burst is not None
+    return [burst.balance(now), *(bucket.balance(now) for bucket in resource.writes.buckets)]
 
 
 def tallies(resource: Resource) -> list[Any]:
@@ -228,7 +228,7 @@ def test_i5_equal_times_give_equal_decisions(load: list[tuple[int, int, int]], d
 @given(load=loads, indexed=st.lists(st.booleans(), min_size=60, max_size=60))
 def test_i6_index_units_stay_with_the_index(load: list[tuple[int, int, int]], indexed: list[bool]) -> None:
     """I6: what a global index is charged never shows in its table's consumption. (A local index has no
-    lane of its own: its units are charged to the table's.)"""
+    limiter of its own: its units are charged to the table's.)"""
     registry = ResourceRegistry(profile("off"), START)
     base = registry.add("T", None, TABLE, START, write_units=10)
     index = registry.add("T", "g1", INDEX, START, write_units=10)
@@ -264,7 +264,7 @@ equal_loads = st.tuples(
 def test_i7_more_capacity_never_throttles_more(
     load: tuple[list[tuple[int, int]], int], rate: int, burst_s: int, cap: int, more: tuple[int, int, int]
 ) -> None:
-    """I7: for requests of equal cost in one partition, a higher rate, bank or cap refuses no more."""
+    """I7: for requests of equal cost in one partition, a higher rate, burst or cap refuses no more."""
     requests, cost = load
     costed = [(gap, key, cost) for gap, key in requests]
 

@@ -32,13 +32,13 @@ class Step:
 
 
 class Script:
-    """Long stretches of charges, quick or slow, small or large, and now and then something else."""
+    """Long sequences of charges, quick or slow, small or large, and now and then something else."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
-        self._stretch()
+        self._sequence()
 
-    def _stretch(self) -> None:
+    def _sequence(self) -> None:
         """The charges until the next other thing: how fast they come, and what they cost at most."""
         chance = self._chance
         self._pause_ns = chance.choice([1000, 10**6, 5 * 10**6, 2 * 10**7, 10**8, 10**9])
@@ -63,7 +63,7 @@ class Script:
 
     def _other(self) -> Step:
         chance = self._chance
-        self._stretch()
+        self._sequence()
         pause_ns = chance.choice([0, 1000, SECOND_NS, 5 * SECOND_NS, 90 * SECOND_NS])
         place, second = chance.choice(PLACES), chance.choice(PLACES)
         return chance.choice(
@@ -108,7 +108,7 @@ class World:
         return self.resource.writes if writes else self.resource.reads
 
     def charge(self, writes: bool, place: bytes, cost: int, eventual: bool) -> object:
-        """With credit, and tells when it was taken."""
+        """With credit, and reports when it was taken."""
         limiter, eventual = self.limiter(writes), eventual and not writes
         admitted = limiter.spend(place, cost, self.now, eventual) or limiter.charge(
             place, cost, self.now, self.resource.due, eventual
@@ -251,7 +251,7 @@ def test_a_tick_ends_when_its_owner_is_due() -> None:
     assert not limiter.spend(PLACES[0], 2, world.now + 1000)
 
 
-def test_every_cell_is_given_credit_in_every_tick() -> None:
+def test_every_bucket_is_given_credit_in_every_tick() -> None:
     world = World("documented", 2)
     world.force(9999, 9999)
     limiter = world.resource.reads
@@ -265,7 +265,7 @@ def test_every_cell_is_given_credit_in_every_tick() -> None:
         assert limiter.counts[1] == booked + 1, "only what began the tick was charged by balances"
 
 
-def test_the_table_s_bank_is_given_once() -> None:
+def test_the_table_s_burst_is_given_once() -> None:
     """Two partitions that have plenty may not both spend what the table has."""
     world = World("documented", 2)
     world.force(4, 9999)

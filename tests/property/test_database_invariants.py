@@ -37,8 +37,8 @@ few = settings(max_examples=12, deadline=None)
 
 
 @dataclass
-class Ledger:
-    """What a database says that it has charged; it is told of every request."""
+class ChargeLog:
+    """What a database says that it has charged; it is reported every request."""
 
     requests: int = 0
     """Calls so far: what one call is charged belongs together."""
@@ -54,7 +54,7 @@ class Ledger:
         self.lines.append((self.requests, now_ns, list(charges), more["refused"] is not None))
 
     def admitted(self, arn: str, direction: str) -> list[tuple[int, int, bytes, int]]:
-        """(call, moment, place, half units) of what a lane was charged."""
+        """(call, moment, place, half units) of what a limiter was charged."""
         return [
             (call, now, charge.key, charge.half_units)
             for call, now, charges, refused in self.lines
@@ -71,11 +71,11 @@ class Life:
         self.clock = ManualClock(START_S + days * (DAY_NS // SECOND_NS))
         self.database = LocalDatabase(clock=self.clock, throughput=profile)
         self.client: Any = self.database.client(config=ONE_ATTEMPT)
-        self.ledger = Ledger()
-        self.database.record(self.ledger)
+        self.charge_log = ChargeLog()
+        self.database.record(self.charge_log)
         self.answers: list[str] = []
         """"ok" or the code, per step."""
-        self.before_refusal: Callable[[], Any] = lambda: None
+        self.before_rejection: Callable[[], Any] = lambda: None
         """Looked at before each call; what it gives must be the same after one that was refused."""
         self._create(units, index)
         self.reported: Counter[str] = Counter()
@@ -131,14 +131,14 @@ class Life:
             self.clock.advance(gap_ms / 1000)
             call, request = self._request(kind, key, size)
             self.database.accounts()  # time passes, and what it brings is not the request's doing
-            before = self.before_refusal()
-            self.ledger.requests += 1
+            before = self.before_rejection()
+            self.charge_log.requests += 1
             try:
                 answer = call(**request)
             except ClientError as error:
                 code = error.response["Error"]["Code"]
                 if "ThrottlingReasons" in error.response:
-                    assert self.before_refusal() == before
+                    assert self.before_rejection() == before
                 self.answers.append(code)
             else:
                 self.answers.append("ok")
@@ -216,7 +216,7 @@ def lived(steps: Sequence[Step], units: tuple[int, int] = (4, 4), caps: str = "6
 
 
 def check_windows(taken: list[tuple[int, int, int]], rate: int) -> None:
-    """Whatever window ends with an admitted request: before it, less than a second's bank and the inflow of
+    """Whatever window ends with an admitted request: before it, less than a second's burst and the inflow of
     the window was taken in it. taken: (call, moment, half units)."""
     for first, (_, began, _) in enumerate(taken):
         calls: dict[int, int] = {}
@@ -231,12 +231,12 @@ ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Table"
 
 @few
 @given(life=lives)
-def test_i1_a_resource_never_exceeds_its_rate_and_its_bank(life: list[Step]) -> None:
+def test_i1_a_resource_never_exceeds_its_rate_and_its_burst(life: list[Step]) -> None:
     """I1, whatever is asked: failures, batches and transactions too."""
     it = lived(life, caps="3000/1000")
     for arn, rate in ((ARN, 4), (f"{ARN}/index/by-g", 3)):
         for direction in "RW":
-            lines = it.ledger.admitted(arn, direction)
+            lines = it.charge_log.admitted(arn, direction)
             check_windows([(call, now, half) for call, now, _, half in lines], rate)
     it.close()
 
@@ -249,7 +249,7 @@ def test_i2_a_partition_never_exceeds_its_limit(life: list[Step]) -> None:
     find = it.table.meter.resource.partitions.find
     for direction, cap in (("R", 6), ("W", 3)):
         by_partition: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
-        for call, now, place, half_units in it.ledger.admitted(ARN, direction):
+        for call, now, place, half_units in it.charge_log.admitted(ARN, direction):
             by_partition[find(place).id].append((call, now, half_units))
         for taken in by_partition.values():
             check_windows(taken, cap)
@@ -316,13 +316,13 @@ def test_i4_a_refused_request_changes_nothing(life: list[Step]) -> None:
         logs = [run(it.store.log(part, 0, 10_000)) for part in stream.parts]
         return rows, logs, consumed(it)
 
-    it.before_refusal = everything
+    it.before_rejection = everything
     it.live(life)
     it.close()
 
 
 def consumed(it: Life) -> list[tuple[int, float]]:
-    """Half units that are not published yet, and units that are, by lane."""
+    """Half units that are not published yet, and units that are, by limiter."""
     account = it.table.meter.registry
     waiting = [
         usage.half_units for resource in account.resources.values() for usage in resource.unpublished(0)
@@ -368,7 +368,7 @@ def test_i6_global_indexes_pay_for_themselves_and_local_ones_do_not(life: list[S
     cap=st.integers(1, 4),
 )
 def test_i7_more_units_refuse_no_more(life: list[Step], rate: int, more: int, cap: int) -> None:
-    """I7: of requests of equal cost; a higher rate, a higher cap, a longer bank."""
+    """I7: of requests of equal cost; a higher rate, a higher cap, a longer burst."""
 
     def refused(profile: str, units: int) -> int:
         it = Life(profile, (units, 1), (1, 1)).live(life)

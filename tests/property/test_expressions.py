@@ -41,7 +41,7 @@ any_text = (
 
 @settings(max_examples=250, deadline=None)
 @given(any_text)
-def test_any_text_is_a_tree_or_a_refusal(text: str) -> None:
+def test_any_text_is_a_tree_or_a_rejection(text: str) -> None:
     for bind in (
         lambda given: bind_condition(text, "ConditionExpression", given).matches({}),
         lambda given: bind_update(text, given).apply({}),
@@ -50,8 +50,8 @@ def test_any_text_is_a_tree_or_a_refusal(text: str) -> None:
     ):
         try:
             bind(Placeholders({"#n": "name"}, {":v": {"S": "x"}}))
-        except ValidationException as refusal:
-            assert refusal.message
+        except ValidationException as rejection:
+            assert rejection.message
 
 
 @settings(max_examples=30, deadline=None)
@@ -66,8 +66,8 @@ def test_repetition_never_overflows_the_stack(fragment: str, count: int) -> None
         ):
             try:
                 bind(Placeholders(None, {":v": {"S": "x"}}))
-            except ValidationException as refusal:
-                assert refusal.message
+            except ValidationException as rejection:
+                assert rejection.message
 
 
 # --- Conditions against a naive evaluator --------------------------------------------------------

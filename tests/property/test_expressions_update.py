@@ -56,9 +56,10 @@ def test_a_path_without_a_parent_is_refused(item: Item, text: str, value: dict[s
     for update in (bound(f"SET {text} = :v", v=value), bound(f"REMOVE {text}")):
         try:
             update.apply(item)
-        except ValidationException as refusal:
+        except ValidationException as rejection:
             assert (
-                refusal.message == "The document path provided in the update expression is invalid for update"
+                rejection.message
+                == "The document path provided in the update expression is invalid for update"
             )
         else:
             raise AssertionError(f"{text} was written")
@@ -95,8 +96,8 @@ def test_sums_and_differences_undo_each_other(left: str, right: str) -> None:
         there = bound("SET n = n + :d", d={"N": right}).apply(item).item
         assert bound("ADD n :d", d={"N": right}).apply(item).item == there
         assert bound("SET n = n - :d", d={"N": right}).apply(there).item == item
-    except ValidationException as refusal:
-        assert "38 significant digits" in str(refusal.message)
+    except ValidationException as rejection:
+        assert "38 significant digits" in str(rejection.message)
 
 
 @settings(max_examples=100, deadline=None)

@@ -32,7 +32,7 @@ ABSENT: Any = object()
 NEW_LAYER = {"GetItem", "BatchGetItem", "Query", "SearchVectors"}
 """errors.md section 3: no echo, member names as in the model."""
 
-TOLD_ALONE = {
+REPORTED_ALONE = {
     **{
         (operation, "TableName"): "The parameter 'TableName' is required but was not present in the request"
         for operation in (
@@ -192,7 +192,7 @@ def _inside(place: Place, new: bool) -> Iterator[Place]:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Mistake:
     what: str
     request: Request
     code: str = ""
@@ -202,7 +202,7 @@ class Fault:
     exact: bool = True
 
 
-def faults(operation: Operation) -> Iterator[Fault]:
+def mistakes(operation: Operation) -> Iterator[Mistake]:
     for place in places(operation):
         yield from _absences(operation, place)
         yield from _wrong_types(place)
@@ -224,33 +224,35 @@ def _invalid(
     return f"{envelope}Value '{value}' {rest}", True
 
 
-def _absences(operation: Operation, place: Place) -> Iterator[Fault]:
+def _absences(operation: Operation, place: Place) -> Iterator[Mistake]:
     top_level = "." not in place.path
     for what, value in (("absent", ABSENT), ("null", None)):
         if place.in_collection:
             if what == "null" and place.shape.name != "AttributeValue":
                 text, exact = _invalid(operation.name, place, None, "Member must not be null")
-                yield Fault(f"{place.path} null", place.wrap(None), "ValidationException", text, exact)
+                yield Mistake(f"{place.path} null", place.wrap(None), "ValidationException", text, exact)
             continue
         request = place.wrap(value)
         if not place.required:
-            alone = TOLD_ALONE.get((operation.name, place.member)) if top_level else None
-            yield Fault(f"{place.path} {what}", request, "ValidationException" if alone else "", alone or "")
+            alone = REPORTED_ALONE.get((operation.name, place.member)) if top_level else None
+            yield Mistake(
+                f"{place.path} {what}", request, "ValidationException" if alone else "", alone or ""
+            )
             continue
         if operation.name == "SearchVectors":
             # errors.md section 7; the columns have tests of their own.
             code, text = "ValidationException", f"missing field `{place.member}` at line 1 column "
             if what == "null":
                 code, text = "SerializationException", "invalid type: null, expected "
-            yield Fault(f"{place.path} {what}", request, code, text, False)
+            yield Mistake(f"{place.path} {what}", request, code, text, False)
             continue
         text, exact = _invalid(operation.name, place, None, "Member must not be null")
         if top_level:
-            text = TOLD_ALONE.get((operation.name, place.member), text)
-        yield Fault(f"{place.path} {what}", request, "ValidationException", text, exact)
+            text = REPORTED_ALONE.get((operation.name, place.member), text)
+        yield Mistake(f"{place.path} {what}", request, "ValidationException", text, exact)
 
 
-def _wrong_types(place: Place) -> Iterator[Fault]:
+def _wrong_types(place: Place) -> Iterator[Mistake]:
     kind = place.shape.type
     field = "Unexpected value type in payload" if place.in_collection else "Unexpected field type"
     wrong: list[tuple[Any, str]]
@@ -295,7 +297,7 @@ def _wrong_types(place: Place) -> Iterator[Fault]:
             wrong = [(raw, "") for raw in ("x", True, [], {})]
     for raw, text in wrong:
         exact = not text.endswith(" ")
-        yield Fault(
+        yield Mistake(
             f"{place.path} = {raw!r}",
             place.wrap(raw),
             "SerializationException",
@@ -304,24 +306,24 @@ def _wrong_types(place: Place) -> Iterator[Fault]:
         )
 
 
-def _broken_constraints(operation: Operation, place: Place) -> Iterator[Fault]:
+def _broken_constraints(operation: Operation, place: Place) -> Iterator[Mistake]:
     shape = place.shape
     if shape.type == "structure" or shape.name == "AttributeValue":
         return
     for what, value, constraint, echo in _violations(place):
         if place.in_map and shape.type != "structure":
-            # Told at the map, with all constraints of its values (errors.md section 3).
+            # Reported at the map, with all constraints of its values (errors.md section 3).
             path = place.path.rpartition(f".{TABLE}.member")[0]
             frame = f"at '{path}' failed to satisfy constraint: Map value must satisfy constraint: ["
-            yield Fault(f"{place.path} {what}", place.wrap(value), "ValidationException", frame, False)
+            yield Mistake(f"{place.path} {what}", place.wrap(value), "ValidationException", frame, False)
             continue
         text, exact = _invalid(operation.name, place, value, constraint, echo=echo)
-        if value == {} and (operation.name, place.member) in TOLD_ALONE:
-            text, exact = TOLD_ALONE[(operation.name, place.member)], True
+        if value == {} and (operation.name, place.member) in REPORTED_ALONE:
+            text, exact = REPORTED_ALONE[(operation.name, place.member)], True
         if exact and value == "" and shape.pattern is not None and shape.name != "TableArn":
             exact = False  # an empty string breaks its pattern too
             text = constraint
-        yield Fault(f"{place.path} {what}", place.wrap(value), "ValidationException", text, exact)
+        yield Mistake(f"{place.path} {what}", place.wrap(value), "ValidationException", text, exact)
 
 
 def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
@@ -356,7 +358,7 @@ def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
 
 def _fits(pattern: str | None, value: Any) -> bool:
     """Whether a value of a wrong size breaks nothing else."""
-    # The empty string breaks its pattern too; that case is told apart where faults are made.
+    # The empty string breaks its pattern too; that case is distinguished where mistakes are made.
     return pattern is None or pattern == NAME or value == "" or re.fullmatch(pattern, value) is not None
 
 
@@ -397,17 +399,17 @@ def test_every_member_in_every_wrong_way(walked: InProcess, bugs_surface: None, 
         walked.call("CreateTable", TableName=TABLE, **schema("p:S"))
     deviations = []
     count = 0
-    for fault in faults(operation):
+    for mistake in mistakes(operation):
         count += 1
-        answer = walked.post(name, orjson.dumps(fault.request), {"x-amz-target": operation.target.decode()})
-        assert answer.status in (200, 400), (fault.what, answer)
-        if not fault.code:
+        answer = walked.post(name, orjson.dumps(mistake.request), {"x-amz-target": operation.target.decode()})
+        assert answer.status in (200, 400), (mistake.what, answer)
+        if not mistake.code:
             continue
         body = orjson.loads(answer.body)
         code = body.get("__type", "").rpartition("#")[2]
         text = body.get("message", body.get("Message", ""))
-        right = text == fault.text if fault.exact else fault.text in text
-        if code != fault.code or not right:
-            deviations.append((fault.what, fault.code, fault.text, code, text[-300:]))
+        right = text == mistake.text if mistake.exact else mistake.text in text
+        if code != mistake.code or not right:
+            deviations.append((mistake.what, mistake.code, mistake.text, code, text[-300:]))
     assert not deviations, "\n".join(map(str, deviations[:20]))
     assert count >= 6 * len(operation.input.members)

@@ -51,14 +51,14 @@ def parsed_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(Cursor, "advance", counted)
         try:
             _parse(text)
-        except ValidationException as refusal:
-            assert refusal.message
+        except ValidationException as rejection:
+            assert rejection.message
     return steps
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(any_text | statements)
-def test_any_text_is_a_statement_or_a_refusal(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_any_text_is_a_statement_or_a_rejection(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     steps = parsed_steps(text, monkeypatch)
     try:
         assert steps < len(tokens_of(text))

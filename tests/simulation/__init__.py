@@ -6,7 +6,7 @@
     searches.py    searches for vectors, against brute force
     drawing.py     random requests
     actors.py      who takes part: clients, the background work, the clock, readers of snapshots
-    switches.py    whoever switches things on and off: indexes, streams, time to live, a whole table
+    switches.py    switches things on and off: indexes, streams, time to live, a whole table
     governor.py    who governs the throughput of a table that has limits, by hand and by auto scaling
     throughput.py  what the auditor knows of that; costs.py and meters.py what is charged, admitted, divided
     archivist.py   who makes backups, and restores tables from them and from their past
@@ -14,7 +14,7 @@
     buckets.py     the double of an object store
     consumers.py   who reads the streams, and the double of a Kinesis endpoint
     auditor.py     sees every commit, and judges the world after every crash and at the end
-    breaking.py    for tests that break something, and want to be told
+    breaking.py    for tests that break something, and want to be reported
     run.py         lives and crashes: one run of one seed
     kept.py        the seeds that once failed
 

@@ -17,7 +17,7 @@ from simulation.kept import keep
 from simulation.run import Failed, play
 
 HOURS_FIRST = 1_000_000
-"""Seeds of long runs begin here, above those of the gate."""
+"""Seeds of long runs begin here, above those of `make test`."""
 
 
 def main() -> int:
@@ -46,10 +46,10 @@ def _one(seed: int, *, trace: bool) -> int:
         outcome = failed.outcome
     if trace:
         print("\n".join(outcome.trace))
-    for text in outcome.faults:
+    for text in outcome.failures:
         print("FOUND:", text)
     print(f"seed {seed}: {outcome.digest}, {dict(outcome.seen)}")
-    return 1 if outcome.faults else 0
+    return 1 if outcome.failures else 0
 
 
 def _many(seeds: range, until: float | None) -> int:
@@ -65,7 +65,7 @@ def _many(seeds: range, until: float | None) -> int:
         except Failed as failure:
             failed += 1
             print(failure, flush=True)
-            keep(seed, failure.outcome.faults[0])
+            keep(seed, failure.outcome.failures[0])
         if runs % 1000 == 0:
             print(f"{runs:,} runs, {failed} failed, {time.monotonic() - began:,.0f} s", flush=True)
     for name, count in sorted(seen.items()):

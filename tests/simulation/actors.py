@@ -94,11 +94,11 @@ class Client:
         self._meters.answered(request, window, code, answer)
         if throttles_among(code, answer):
             self._auditor.seen["throttled"] += 1
-            wrong = request.judge_refusal()
+            wrong = request.judge_rejection()
         else:
             wrong = request.judge(self._auditor.model, window, code, answer)
         if wrong is not None:
-            self._auditor.fault(f"{self.name}: {wrong}")
+            self._auditor.fail(f"{self.name}: {wrong}")
 
 
 class Worker:
@@ -131,7 +131,7 @@ async def take_snapshots(store: FaultyStore, auditor: Auditor, chance: random.Ra
         except StorageError:
             return
         if version > store.synced_version:
-            auditor.fault(f"a snapshot of version {version} was taken, {store.synced_version} is on disk")
+            auditor.fail(f"a snapshot of version {version} was taken, {store.synced_version} is on disk")
         await pause(chance, 30)
         auditor.seen["snapshots"] += 1
         auditor.judge(snapshot, version, "in a snapshot")

@@ -20,7 +20,7 @@ from simulation.writes import Item, Key, key_of
 
 LOOKS_MAX = 3_000
 """At a table that is being restored, before it is called stuck."""
-_REFUSALS = {
+_REJECTIONS = {
     *("BackupInUseException", "LimitExceededException", "TableInUseException", "InvalidRestoreTimeException"),
     *("PointInTimeRecoveryUnavailableException", "ContinuousBackupsUnavailableException"),
     *("TableAlreadyExistsException", "BackupNotFoundException"),
@@ -79,7 +79,7 @@ class Archivist:
         for arn, made in self._backups.items():
             code, answer = await call("DescribeBackup", {"BackupArn": arn})
             if code:
-                self._auditor.fault(f"backup {arn} was acknowledged, and now {code}")
+                self._auditor.fail(f"backup {arn} was acknowledged, and now {code}")
             elif made.high is None:
                 details = answer["BackupDescription"]["BackupDetails"]
                 if details["BackupStatus"] == "AVAILABLE":
@@ -119,8 +119,8 @@ class Archivist:
         await self._see_through(call, restore)
 
     def _is_refused(self, operation: str, code: str, answer: dict[str, Any]) -> bool:
-        if code and code not in _REFUSALS:
-            self._auditor.fault(f"{operation} was answered {code} {answer}")
+        if code and code not in _REJECTIONS:
+            self._auditor.fail(f"{operation} was answered {code} {answer}")
         return bool(code)
 
     async def _see_through(self, call: Call, restore: Restore) -> None:
@@ -130,7 +130,7 @@ class Archivist:
             code, answer = await call("DescribeTable", named)
             if code:
                 if restore.is_acknowledged:
-                    self._auditor.fault(f"{restore} was acknowledged, and now there is no table")
+                    self._auditor.fail(f"{restore} was acknowledged, and now there is no table")
                 self._restore = None
                 return
             restore.is_acknowledged = True  # what was shown stays
@@ -138,14 +138,14 @@ class Archivist:
                 break
             await pause(self._chance, 40)
         else:
-            self._auditor.fault(f"{restore} does not come to an end")
+            self._auditor.fail(f"{restore} does not come to an end")
             return
         found: dict[Key, Item] = {}
         body: dict[str, Any] | None = {**named, "Limit": 7}
         while body is not None:
             code, answer = await call("Scan", body)
             if code:
-                self._auditor.fault(f"the scan of {restore.name} was answered {code}")
+                self._auditor.fail(f"the scan of {restore.name} was answered {code}")
                 return
             found.update((key_of(each), each) for each in answer["Items"])
             last = answer.get("LastEvaluatedKey")
@@ -161,4 +161,4 @@ class Archivist:
         for version in model.moments(places, restore.low, restore.high):
             if model.table_at(version, restore.source) == found:
                 return
-        self._auditor.fault(f"{restore} holds {found}, which {restore.source} never did in that time")
+        self._auditor.fail(f"{restore} holds {found}, which {restore.source} never did in that time")

@@ -42,7 +42,7 @@ class Auditor:
         self.disk = disk
         self.clock = clock
         self.model = Model()
-        self.faults: list[str] = []
+        self.failures: list[str] = []
         self.seen: Counter[str] = Counter()
         """What the run has met, to know that a simulation simulates."""
         self.under_way: dict[str, Request] = {}
@@ -52,15 +52,15 @@ class Auditor:
         self.captures: dict[tuple[str, int], list[int | None]] = {}
         """The same of what is captured for Kinesis, by table and resource."""
         self.bulk = BulkBook()
-        self.throughput = ThroughputAudit(self.fault)
+        self.throughput = ThroughputAudit(self.fail)
         self._tables: dict[int, TableLayout] = {}
         """By resource."""
         self._acknowledged = 0
         self._times_ns: list[tuple[int, int]] = []
         """When each commit was made, with its version."""
 
-    def fault(self, text: str) -> None:
-        self.faults.append(text)
+    def fail(self, text: str) -> None:
+        self.failures.append(text)
 
     # --- At the storage seam ---------------------------------------------------------------------
 
@@ -102,12 +102,12 @@ class Auditor:
             for place, new in changes.items():
                 self._judge_service(place, new, version)
         elif request is None:
-            self.fault(f"nobody asked for {changes} in version {version} ({name})")
+            self.fail(f"no request asked for {changes} in version {version} ({name})")
         else:
             wrong = request.committed(self.model, version, changes, self.clock.now_ns())
             request.commits.append(version)
             if wrong is not None:
-                self.fault(wrong)
+                self.fail(wrong)
 
     def _judge_service(self, place: Place, new: Item | None, version: int) -> None:
         """The background work puts the records of bulk operations, and deletes what has expired."""
@@ -117,14 +117,14 @@ class Auditor:
         self.seen["items put in bulk"] += 1
         wrong = self.bulk.committed(self.model, place, new, version)
         if wrong is not None:
-            self.fault(wrong)
+            self.fail(wrong)
 
     def _judge_expiry(self, table: str, old: Item | None) -> None:
         self.seen["expired items"] += 1
         ttl = self.model.tables[table]["ttl"]
         at_s = number(old, ttl["attribute"]) if ttl is not None and ttl["enabled"] else None
         if at_s is None or at_s > self.clock.now_ns() // 1_000_000_000:
-            self.fault(f"{table}: the service deleted {old}, which did not expire: {ttl}")
+            self.fail(f"{table}: the service deleted {old}, which did not expire: {ttl}")
 
     def _note_catalog(self, batch: Batch, version: int) -> None:
         tables = dict(self.model.tables)
@@ -190,7 +190,7 @@ class Auditor:
     def crashed(self, kept: int) -> None:
         """Hold what a crash has left against the model, and go on from there."""
         if kept < self._acknowledged:
-            self.fault(f"version {self._acknowledged} was acknowledged, the disk ends at {kept}")
+            self.fail(f"version {self._acknowledged} was acknowledged, the disk ends at {kept}")
         self.seen["crashes"] += 1
         self._times_ns = [each for each in self._times_ns if each[1] <= kept]
         self.seen["changes lost"] += self.model.roll_back(kept)
@@ -215,7 +215,7 @@ class Auditor:
 
         Requires: a store that never suspends (an image of the disk, a snapshot).
         """
-        self.faults += [f"{when}: {text}" for text in integrity.faults(store)]  # type: ignore[arg-type]
+        self.failures += [f"{when}: {text}" for text in integrity.problems(store)]  # type: ignore[arg-type]
         for table in integrity.tables(store):  # type: ignore[arg-type]
             if table.state.status == "DELETING" or table.name.startswith(FILLED):
                 continue
@@ -225,8 +225,8 @@ class Auditor:
                 wrong = sorted(
                     key for key in stored.keys() | modelled.keys() if stored.get(key) != modelled.get(key)
                 )
-                told = [f"{key}: {stored.get(key)} instead of {modelled.get(key)}" for key in wrong]
-                self.fault(f"{when}, version {version}: {table.name} holds {'; '.join(told)}")
+                reported = [f"{key}: {stored.get(key)} instead of {modelled.get(key)}" for key in wrong]
+                self.fail(f"{when}, version {version}: {table.name} holds {'; '.join(reported)}")
 
     def judge_expired(self) -> None:
         """The background work is done: nothing is left that has expired, but for what it has just missed."""
@@ -237,4 +237,4 @@ class Auditor:
             for key, item in self.model.table_at(1 << 62, table).items():
                 at_s = number(item, state["ttl"]["attribute"])
                 if at_s is not None and at_s <= now_s:
-                    self.fault(f"{table} {key} has expired at {at_s} and is still there at {now_s}: {item}")
+                    self.fail(f"{table} {key} has expired at {at_s} and is still there at {now_s}: {item}")

@@ -20,4 +20,4 @@ def found(disk_of: DiskOf = FaultyDisk, **shape: Any) -> str:
             play(seed, disk_of, **shape)
         except Failed as failure:
             return str(failure)
-    pytest.fail("nobody noticed")
+    pytest.fail("the simulation did not notice")

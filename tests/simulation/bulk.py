@@ -84,16 +84,18 @@ class BulkPut:
                 return position
         return None
 
-    def judge(self, model: Model, high: int, shown: dict[str, Any], told: dict[str, list[int]]) -> str | None:
-        """It has ended with every record looked at. told: positions by kind of output."""
+    def judge(
+        self, model: Model, high: int, shown: dict[str, Any], reported: dict[str, list[int]]
+    ) -> str | None:
+        """It has ended with every record looked at. reported: positions by kind of output."""
         bad = [at for at, record in enumerate(self.records) if record.write is None]
         if (shown["ProcessedItemCount"], shown["FailedItemCount"]) != (len(self.records), len(bad)):
             return f"a bulk put of {len(self.records)} records, {len(bad)} of them bad, counts {shown}"
-        if told["errors"] != bad:
-            return f"a bulk put tells of errors in {told['errors']}, not {bad}"
+        if reported["errors"] != bad:
+            return f"a bulk put reports errors in {reported['errors']}, not {bad}"
         missing = [at for at in range(len(self.records)) if at not in self.done and at not in bad]
-        if told["condition_check_failures"] != missing:
-            return f"records {missing} were not put, told of is {told['condition_check_failures']}"
+        if reported["condition_check_failures"] != missing:
+            return f"records {missing} were not put, reported is {reported['condition_check_failures']}"
         for position in missing:
             write = self.records[position].write
             assert write is not None
@@ -115,7 +117,7 @@ class BulkBook:
         for operation in self._operations:
             if operation.table == place[0] and operation.position_of(new) is not None:
                 return operation.committed(model, place, new, version)
-        return f"the service made {new}, for which nobody asked"
+        return f"the service made {new}, which no request asked for"
 
     def roll_back(self, kept: int) -> None:
         for operation in self._operations:

@@ -53,14 +53,14 @@ class StreamReader:
         for name in list(self._replays):
             if name not in self._auditor.streams:
                 if self._replays[name].last:
-                    self._auditor.fault(f"records of stream {name} were read, and now it never was")
+                    self._auditor.fail(f"records of stream {name} were read, and now it never was")
                 del self._replays[name]
 
     async def catch_up(self, call: Call) -> None:
         """Read on in every stream there is."""
         code, answer = await call("ListStreams", {})
         if code:
-            self._auditor.fault(f"ListStreams was answered {code}")
+            self._auditor.fail(f"ListStreams was answered {code}")
             return
         for stream in answer["Streams"]:
             await self._read_stream(call, stream["StreamArn"], stream["TableName"], stream["StreamLabel"])
@@ -70,7 +70,7 @@ class StreamReader:
         known = self._auditor.streams.get((table, label))
         if code or known is None:
             if code != "ResourceNotFoundException":
-                self._auditor.fault(f"DescribeStream of {arn} was answered {code or answer}")
+                self._auditor.fail(f"DescribeStream of {arn} was answered {code or answer}")
             return
         replay = self._replays.get((table, label))
         if replay is None:
@@ -109,7 +109,7 @@ class StreamReader:
                 replay.ended.add(shard_id)
             return True
         if not self.may_be_too_late:
-            self._auditor.fault(f"shard {shard_id} could not be read: {code} {answer}")
+            self._auditor.fail(f"shard {shard_id} could not be read: {code} {answer}")
         replay.is_lossy = True
         return False
 
@@ -117,12 +117,12 @@ class StreamReader:
         self._auditor.seen["stream records"] += 1
         change = record["dynamodb"]
         key = key_of(change["Keys"])
-        is_told_all = not (replay.is_lossy or self.may_be_too_late)
-        if is_told_all and replay.held.get(key) != change.get("OldImage"):
-            self._auditor.fault(f"a record goes on from another image than {replay.held.get(key)}: {change}")
+        is_reported_all = not (replay.is_lossy or self.may_be_too_late)
+        if is_reported_all and replay.held.get(key) != change.get("OldImage"):
+            self._auditor.fail(f"a record goes on from another image than {replay.held.get(key)}: {change}")
         kind = "INSERT" if key not in replay.held else "MODIFY"
-        if is_told_all and record["eventName"] != ("REMOVE" if "NewImage" not in change else kind):
-            self._auditor.fault(f"a record is called {record['eventName']}: {change}")
+        if is_reported_all and record["eventName"] != ("REMOVE" if "NewImage" not in change else kind):
+            self._auditor.fail(f"a record is called {record['eventName']}: {change}")
         if "NewImage" in change:
             replay.held[key] = change["NewImage"]
         else:
@@ -136,7 +136,7 @@ class StreamReader:
                 continue
             modelled = self._auditor.model.table_at(version if ended is None else ended - 1, table)
             if replay.held != modelled:
-                self._auditor.fault(
+                self._auditor.fail(
                     f"the stream {label} of {table} makes {replay.held} of it, which is {modelled}"
                 )
             self._auditor.seen["streams replayed"] += 1
@@ -191,7 +191,7 @@ class KinesisSink:
         synced = self._auditor.disk.synced_version
         known = self._auditor.model.changes(table, key)
         if not any(each.old == old and each.new == new and each.version <= synced for each in known):
-            self._auditor.fault(f"Kinesis was given a change that is not on disk: {document}")
+            self._auditor.fail(f"Kinesis was given a change that is not on disk: {document}")
 
     def judge(self, *, complete: bool) -> None:
         """Everything was delivered: every change of a table with a destination, at least once.
@@ -207,7 +207,7 @@ class KinesisSink:
                     is_inside = each.version > (began or 0) and (ended is None or each.version < ended)
                     delivered = (table, key, _bytes(each.old), _bytes(each.new)) in self._taken
                     if is_inside and not delivered:
-                        self._auditor.fault(f"{table} {key}: {each} was never delivered to Kinesis")
+                        self._auditor.fail(f"{table} {key}: {each} was never delivered to Kinesis")
 
 
 def _bytes(item: Item | None) -> bytes:

@@ -1,9 +1,9 @@
-"""What requests cost the throttled table: write units by rules of our own, read units as they are told.
+"""What requests cost the throttled table: write units by rules of our own, read units as they are reported.
 
 a write          the larger of the old and the new item, in kilobytes rounded up; at least one
 a transaction    twice that for each action
 a condition      that was false: at least what the item there costs, at most what the write would have
-a refusal        nothing
+a rejection        nothing
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def write_cost(request: Request, model: Model, window: Window, code: str, answer
             return _sum(model, window, tried, request.commits)
         case Transaction():
             least, most = _sum(model, window, request.writes, request.commits)
-            was_told_again = not code and request.token is not None and not request.commits
-            return (0 if was_told_again else 2 * least), 2 * most
+            was_reported_again = not code and request.token is not None and not request.commits
+            return (0 if was_reported_again else 2 * least), 2 * most
     return NOTHING
 
 
@@ -59,8 +59,8 @@ def _one(model: Model, window: Window, write: Write, commits: Sequence[int]) -> 
     return min(write_units(old) for old in states), most
 
 
-def told(answer: dict[str, Any], reads: bool) -> dict[str, tuple[float, float]]:
-    """Read and write units that an answer tells of the throttled table ("") and its index.
+def reported(answer: dict[str, Any], reads: bool) -> dict[str, tuple[float, float]]:
+    """Read and write units that an answer reports the throttled table ("") and its index.
 
     reads: whether units that name no direction are read units.
     """
@@ -69,9 +69,9 @@ def told(answer: dict[str, Any], reads: bool) -> dict[str, tuple[float, float]]:
     for entry in consumed if isinstance(consumed, list) else [consumed]:
         if entry["TableName"] != THROTTLED:
             continue
-        for name, lane in {"": entry.get("Table", {}), **entry.get("GlobalSecondaryIndexes", {})}.items():
-            units = lane.get("CapacityUnits", 0.0)
-            given = (lane.get("ReadCapacityUnits"), lane.get("WriteCapacityUnits"))
+        for name, part in {"": entry.get("Table", {}), **entry.get("GlobalSecondaryIndexes", {})}.items():
+            units = part.get("CapacityUnits", 0.0)
+            given = (part.get("ReadCapacityUnits"), part.get("WriteCapacityUnits"))
             if given == (None, None):
                 given = (units, 0.0) if reads else (0.0, units)
             before = found.get(name, (0.0, 0.0))

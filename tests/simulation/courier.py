@@ -5,7 +5,7 @@ and is judged once it has ended:
 
     an export    its files hold exactly what the table held at its moment
     an import    its table holds the items among the records, each with its indexes; or there is no table
-    a bulk put   each record is put once, or told of (bulk.py)
+    a bulk put   each record is put once, or reported (bulk.py)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Errand:
     operation: str
     request: dict[str, Any]
     describe: tuple[str, str]
-    """The operation that tells of it, and its member for the ARN."""
+    """The operation that reports it, and its member for the ARN."""
     judge: Callable[[dict[str, Any], FaultyStore], str | None]
     """What is wrong with how it has ended."""
     may_end: frozenset[str]
@@ -102,7 +102,7 @@ class Courier:
         for _ in range(LOOKS_MAX):
             code, answer = await call(operation, {member: errand.arn})
             if code:
-                self._auditor.fault(f"{errand.arn} was acknowledged, and now {code}")
+                self._auditor.fail(f"{errand.arn} was acknowledged, and now {code}")
                 break
             (shown,) = answer.values()
             if self._has_ended(shown):
@@ -112,7 +112,7 @@ class Courier:
                 await call("CancelBulkOperation", {member: errand.arn})
             await pause(self._chance, 25)
         else:
-            self._auditor.fault(f"{errand.arn} does not come to an end")
+            self._auditor.fail(f"{errand.arn} does not come to an end")
         self._errand = None
 
     async def _begin(self, call: Call, errand: Errand) -> bool:
@@ -122,7 +122,7 @@ class Courier:
         if code in ("ResourceInUseException", "LimitExceededException", "ImportConflictException"):
             return False
         if code:
-            self._auditor.fault(f"{errand.operation} was answered {code} {answer}")
+            self._auditor.fail(f"{errand.operation} was answered {code} {answer}")
             return False
         (shown,) = answer.values()
         errand.arn = shown[errand.describe[1]]
@@ -143,10 +143,10 @@ class Courier:
         if status in ("FAILED", "CANCELLED"):
             code = shown.get("FailureCode")
             if code not in errand.may_end | {_TROUBLE, "Cancelled"}:
-                self._auditor.fault(f"{errand.operation} has failed: {shown}")
+                self._auditor.fail(f"{errand.operation} has failed: {shown}")
         wrong = errand.judge(shown, store)
         if wrong is not None:
-            self._auditor.fault(f"{errand.arn}: {wrong}")
+            self._auditor.fail(f"{errand.arn}: {wrong}")
         if errand.operation == "ImportTable":
             await self._judge_import(call, errand, status)
 
@@ -198,7 +198,7 @@ class Courier:
             lines += len(items)
             found.update((key_of(item), item) for item in items)
         if not lines == len(found) == shown["ItemCount"]:
-            return f"{lines} lines of {len(found)} items, told are {shown['ItemCount']}"
+            return f"{lines} lines of {len(found)} items, reported are {shown['ItemCount']}"
         return found
 
     def _compare(self, table: str, window: list[int], found: dict[Key, Item]) -> str | None:
@@ -262,7 +262,7 @@ class Courier:
         code, answer = await call("DescribeTable", named)
         if status != "COMPLETED":
             if not code and answer["Table"]["TableStatus"] != "DELETING":
-                self._auditor.fault(f"a failed import has left a table: {answer}")
+                self._auditor.fail(f"a failed import has left a table: {answer}")
             return
         found: dict[Key, Item] = {}
         body: dict[str, Any] | None = named
@@ -274,7 +274,7 @@ class Courier:
         prefix = errand.request["S3BucketSource"]["S3KeyPrefix"]
         wanted = self._uploaded(prefix)
         if code or found != wanted:
-            self._auditor.fault(f"an import of {wanted} made {code or found}")
+            self._auditor.fail(f"an import of {wanted} made {code or found}")
         self._leftover = named["TableName"]
 
     def _uploaded(self, prefix: str) -> dict[Key, Item]:
@@ -305,7 +305,7 @@ class Courier:
             },
             "OutputS3Configuration": {
                 "S3Bucket": BUCKET,
-                "S3KeyPrefix": "told",
+                "S3KeyPrefix": "reported",
                 "OutputType": ["ERROR", "CONDITION_CHECK_FAILURE"],
             },
         }
@@ -315,15 +315,17 @@ class Courier:
         def judge(shown: dict[str, Any], store: FaultyStore) -> str | None:
             if not shown["BulkOperationStatus"].startswith("COMPLETED"):
                 return None
-            told = {kind: self._told(shown, kind, records) for kind in ("errors", "condition_check_failures")}
-            return operation.judge(self._auditor.model, store.version, shown, told)
+            reported = {
+                kind: self._described(shown, kind, records) for kind in ("errors", "condition_check_failures")
+            }
+            return operation.judge(self._auditor.model, store.version, shown, reported)
 
         describe = ("DescribeBulkOperation", "BulkOperationArn")
         return Errand("StartBulkPutItems", request, describe, judge, frozenset())
 
-    def _told(self, shown: dict[str, Any], kind: str, records: list[Record]) -> list[int]:
-        """Positions, among all records, of those that an output of a bulk put tells of."""
-        name = f"told/{shown['BulkOperationArn'].rpartition('/')[2]}/{kind}.jsonl"
+    def _described(self, shown: dict[str, Any], kind: str, records: list[Record]) -> list[int]:
+        """Positions, among all records, of those that an output of a bulk put reports."""
+        name = f"reported/{shown['BulkOperationArn'].rpartition('/')[2]}/{kind}.jsonl"
         prefix = shown["InputS3Configuration"]["S3KeyPrefix"]
         objects = self._buckets.objects_by_key
         before = len(gzip.decompress(objects.get(prefix + "a", gzip.compress(b""))).splitlines())

@@ -64,7 +64,7 @@ class Governor:
         """Make the table. Repeated after a crash, until it was acknowledged."""
         code, answer = await call("CreateTable", throttled_request(indexed=self._indexed))
         if code not in ("", "ResourceInUseException"):
-            self._auditor.fault(f"CreateTable was answered {code} {answer}")
+            self._auditor.fail(f"CreateTable was answered {code} {answer}")
 
     async def look(self, call: Call) -> None:
         """The table has the throughput that was committed last, and the targets are those on disk."""
@@ -73,18 +73,18 @@ class Governor:
         units = (shown["ReadCapacityUnits"], shown["WriteCapacityUnits"])
         known = may_show(self._auditor.model.tables[THROTTLED])
         if units not in known:
-            self._auditor.fault(f"{THROTTLED} is told to have {units}, {known} was committed")
+            self._auditor.fail(f"{THROTTLED} is reported to have {units}, {known} was committed")
         _, answer = await call("DescribeScalableTargets", {"ServiceNamespace": "dynamodb"})
         limits = {
             each["ScalableDimension"]: (each["MinCapacity"], each["MaxCapacity"])
             for each in answer["ScalableTargets"]
         }
         if limits != self._audit.limits:
-            self._auditor.fault(f"the targets are {limits}, on disk {self._audit.limits}")
+            self._auditor.fail(f"the targets are {limits}, on disk {self._audit.limits}")
         for direction, allowed in self._may_stand.items():
             stands = DIMENSIONS[direction] in limits
             if stands not in allowed:
-                self._auditor.fault(f"the target of {direction} stands: {stands}, may: {allowed}")
+                self._auditor.fail(f"the target of {direction} stands: {stands}, may: {allowed}")
             self._may_stand[direction] = {stands}
 
     async def judge(self, call: Call) -> None:
@@ -97,7 +97,7 @@ class Governor:
             low, high = self._audit.limits.get(dimension, (units, units))
             is_stuck = units > high and shown["NumberOfDecreasesToday"] >= 4
             if units and not low <= units <= high and not is_stuck and self._audit.is_held(dimension):
-                self._auditor.fault(f"{direction} has {units} units in the end, out of {low} to {high}")
+                self._auditor.fail(f"{direction} has {units} units in the end, out of {low} to {high}")
 
     async def act(self, call: Call) -> None:
         """Change something."""
@@ -107,7 +107,7 @@ class Governor:
     async def _ask(self, call: Call, operation: str, request: dict[str, Any]) -> bool:
         code, answer = await call(operation, request)
         if code and code not in _MAY_REFUSE:
-            self._auditor.fault(f"{operation} was answered {code} {answer}")
+            self._auditor.fail(f"{operation} was answered {code} {answer}")
         self._auditor.seen[f"{operation} {'refused' if code else 'done'}"] += 1
         return not code
 

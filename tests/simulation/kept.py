@@ -1,4 +1,4 @@
-"""regressions.txt: the seeds that once failed, each with what it had found. The gate plays all of them."""
+"""regressions.txt: the seeds that once failed, each with what it had found. `make test` plays all of them."""
 
 from __future__ import annotations
 

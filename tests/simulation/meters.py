@@ -1,10 +1,10 @@
 """Who reads the meters of the throttled table: what was admitted, what is counted, and how it is divided.
 
-Within a life, banks and metrics begin at its beginning; neither is promised to outlive a crash. What is: the
-partition map as it was last made durable, and the most that was ever provisioned. Checked here:
+Within a life, burst capacity and metrics begin at its beginning; neither is promised to outlive a crash. What
+is: the partition map as it was last made durable, and the most that was ever provisioned. Checked here:
 
-    of every stretch of time, the units admitted by one partition, by the table's rate or by its maximum are
-    no more than bank and limit give; the last admission may go into debt
+    of every period, the units admitted by one partition, by the table's rate or by its maximum are
+    no more than burst and limit give; the last admission may go into debt
     a partition map covers the key space, and what it becomes, in a life and over crashes, only divides it
     at the end: the metrics are the units of this life's requests, and partitions hold what the table holds
 """
@@ -26,7 +26,7 @@ from faradisc.model.codec.keyspace import METER_PART
 from faradisc.model.values.size import item_size
 from faradisc.storage.immediate import run
 from simulation.auditor import Auditor
-from simulation.costs import told, write_cost
+from simulation.costs import reported, write_cost
 from simulation.requests import THROTTLED, Get, Listing, Request, Single, Window
 from simulation.writes import Key, key_item
 
@@ -49,13 +49,13 @@ HASTY = replace(
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Ceiling:
     """A limit that admissions are held against, for as long as it stays what it is."""
 
     name: tuple[object, ...]
     rate: int
     """Units per second."""
-    bank: float
+    burst: float
     debt: int | None
     """A balance is never lower than this many units; the rest is forgiven."""
 
@@ -80,7 +80,7 @@ class MeterReader:
         self._auditor = auditor
         self._clock = clock
         self._database: Database | None = None
-        self._admissions: dict[Gate, list[Admission]] = {}
+        self._admissions: dict[Ceiling, list[Admission]] = {}
         self._lows: list[bytes] = []
         """Where the partitions begin, as last seen in this life."""
         self._reads = 0.0
@@ -98,12 +98,12 @@ class MeterReader:
         lows = [bytes.fromhex(part["low"]) for part in stored["map"]["partitions"]]
         self._note_map(resource, lows, "over a crash")
         if any(now < then for now, then in zip(resource.state.highest, stored["highest"], strict=True)):
-            self._auditor.fault(f"{stored['highest']} was once provisioned, and now {resource.state.highest}")
+            self._auditor.fail(f"{stored['highest']} was once provisioned, and now {resource.state.highest}")
 
     def ended(self) -> None:
-        """A life is over, with its banks and metrics."""
-        for gate, admissions in self._admissions.items():
-            self._judge_gate(gate, admissions)
+        """A life is over, with its burst capacity and metrics."""
+        for ceiling, admissions in self._admissions.items():
+            self._judge_ceiling(ceiling, admissions)
         self._database = None
         self._admissions.clear()
         self._lows = []
@@ -131,7 +131,7 @@ class MeterReader:
         return Stamp(self._clock.now_ns(), self._settings())
 
     def _settings(self) -> tuple[object, ...]:
-        """Whatever makes the gates what they are."""
+        """Whatever makes the ceilings what they are."""
         resource = self._resource()
         if resource is None:
             return ()
@@ -140,9 +140,9 @@ class MeterReader:
         return (*units, resource.on_demand, divided, self._auditor.throughput.changes)
 
     def paid(self, stamp: Stamp, request: Request, answer: dict[str, Any]) -> None:
-        """An answer, or one page of it, tells what it has cost."""
+        """An answer, or one page of it, reports what it has cost."""
         reads = isinstance(request, Get | Listing)
-        for index, units in told(answer, reads).items():
+        for index, units in reported(answer, reads).items():
             if index == "":
                 self._reads += units[0]
                 self._admitted(stamp, request, units)
@@ -153,9 +153,9 @@ class MeterReader:
         self._writes_least += least
         self._writes_most += most
         if isinstance(request, Single) and not code:
-            units = told(answer, reads=False).get("", (0.0, 0.0))[1]
+            units = reported(answer, reads=False).get("", (0.0, 0.0))[1]
             if not least <= units <= most:
-                self._auditor.fault(f"{request.write} has cost {units}, not {least} to {most}")
+                self._auditor.fail(f"{request.write} has cost {units}, not {least} to {most}")
 
     def _admitted(self, stamp: Stamp, request: Request, units: tuple[float, float]) -> None:
         resource, settings = self._resource(), self._settings()
@@ -169,36 +169,36 @@ class MeterReader:
             if not cost:
                 continue
             admission = Admission(stamp.began_ns, self._clock.now_ns(), cost)
-            for gate in _gates(resource, settings, bool(is_write)):
-                self._admissions.setdefault(gate, []).append(admission)
+            for ceiling in _ceilings(resource, settings, bool(is_write)):
+                self._admissions.setdefault(ceiling, []).append(admission)
             if key is not None:
-                gate = self._partition_gate(resource, key, bool(is_write))
-                self._admissions.setdefault(gate, []).append(admission)
+                ceiling = self._partition_ceiling(resource, key, bool(is_write))
+                self._admissions.setdefault(ceiling, []).append(admission)
 
-    def _partition_gate(self, resource: Resource, key: Key, is_write: bool) -> Gate:
+    def _partition_ceiling(self, resource: Resource, key: Key, is_write: bool) -> Ceiling:
         config = resource.config
         place = self._auditor.table(THROTTLED).placement.row_key(key_item(key))
         part = resource.partitions.find(place)
         rate = config.partition_write_units if is_write else config.partition_read_units
-        bank = rate * config.partition_burst_ms / 1000
-        return Gate(("partition", part.id, is_write), rate, bank, _debt(config, rate))
+        burst = rate * config.partition_burst_ms / 1000
+        return Ceiling(("partition", part.id, is_write), rate, burst, _debt(config, rate))
 
-    def _judge_gate(self, gate: Gate, admissions: list[Admission]) -> None:
-        """In every stretch of time: all but the last of its admissions found the balance positive, so
-        together they took less than was in the bank and has flowed in. Which one was the last is not known;
+    def _judge_ceiling(self, ceiling: Ceiling, admissions: list[Admission]) -> None:
+        """In every period: all but the last of its admissions found the balance positive, so
+        together they took less than was in the burst and has flowed in. Which one was the last is not known;
         the largest is left out instead."""
-        self._auditor.seen[f"admissions by {gate.name[0]}"] += len(admissions)
+        self._auditor.seen[f"admissions by {ceiling.name[0]}"] += len(admissions)
         by_end = sorted(admissions, key=lambda each: each.ended_ns)
         for start in {each.began_ns for each in admissions}:
             total = largest = 0.0
             for each in by_end:
                 if each.began_ns < start:
                     continue
-                units = each.units if gate.debt is None else min(each.units, gate.debt)
+                units = each.units if ceiling.debt is None else min(each.units, ceiling.debt)
                 total, largest = total + units, max(largest, units)
-                given = gate.bank + gate.rate * (each.ended_ns - start) / _SECOND_NS
+                given = ceiling.burst + ceiling.rate * (each.ended_ns - start) / _SECOND_NS
                 if total - largest >= given and total > largest:
-                    self._auditor.fault(f"{gate} has admitted {total} units where {given} were given")
+                    self._auditor.fail(f"{ceiling} has admitted {total} units where {given} were given")
                     return
 
     # --- Partitions ------------------------------------------------------------------------------
@@ -208,25 +208,25 @@ class MeterReader:
         lows = [part.low for part in parts]
         highs = [part.high for part in parts]
         if lows[0] != b"" or highs != [*lows[1:], None] or lows != sorted(set(lows)):
-            self._auditor.fault(f"the partitions do not cover the key space: {lows}, {highs}")
+            self._auditor.fail(f"the partitions do not cover the key space: {lows}, {highs}")
         if set(before) - set(lows):
-            self._auditor.fault(f"{when} partitions were merged: {list(before)} became {lows}")
+            self._auditor.fail(f"{when} partitions were merged: {list(before)} became {lows}")
         self._auditor.seen["partitions split"] += max(len(lows) - len(before), 0) if before else 0
         self._lows = lows
 
     # --- The end ---------------------------------------------------------------------------------
 
     def judge(self) -> None:
-        """Everybody is done, and a minute has ended since."""
+        """All clients are done, and a minute has ended since."""
         resource = self._resource()
         if resource is None:
             return
         read, written = self._metric("Read"), self._metric("Write")
         if read != self._reads:
-            self._auditor.fault(f"{self._reads} read units were told, the metrics have {read}")
+            self._auditor.fail(f"{self._reads} read units were reported, the metrics have {read}")
         if not self._writes_least <= written <= self._writes_most:
             wanted = (self._writes_least, self._writes_most)
-            self._auditor.fault(f"the metrics have {written} write units, the requests {wanted}")
+            self._auditor.fail(f"the metrics have {written} write units, the requests {wanted}")
         self._judge_contents(resource)
         self._note_map(resource, self._lows, "in a life")
         stored = self._stored()
@@ -234,16 +234,16 @@ class MeterReader:
             stored is None
             or [bytes.fromhex(part["low"]) for part in stored["map"]["partitions"]] != self._lows
         ):
-            self._auditor.fault(f"the partitions are {self._lows}, on disk is {stored}")
+            self._auditor.fail(f"the partitions are {self._lows}, on disk is {stored}")
 
     def _judge_contents(self, resource: Resource) -> None:
         items = self._auditor.model.table_at(1 << 62, THROTTLED).values()
         parts = resource.partitions.partitions
         held = (sum(part.items for part in parts), sum(part.bytes for part in parts))
         if held != (len(items), sum(map(item_size, items))):
-            self._auditor.fault(f"partitions hold {held} items and bytes, the table {len(items)}: {items}")
+            self._auditor.fail(f"partitions hold {held} items and bytes, the table {len(items)}: {items}")
         if any(part.unknown_bytes < 0 for part in parts):
-            self._auditor.fault(f"upper bounds lie below counts: {[part.to_json() for part in parts]}")
+            self._auditor.fail(f"upper bounds lie below counts: {[part.to_json() for part in parts]}")
 
     def _metric(self, direction: str) -> float:
         assert self._database is not None
@@ -263,7 +263,7 @@ def _only_key(request: Request) -> Key | None:
     return request.places[0][1] if isinstance(request, Get) and len(request.places) == 1 else None
 
 
-def _gates(resource: Resource, settings: tuple[object, ...], is_write: bool) -> list[Gate]:
+def _ceilings(resource: Resource, settings: tuple[object, ...], is_write: bool) -> list[Ceiling]:
     """Those of the table as a whole."""
     config = resource.config
     if resource.on_demand:
@@ -276,7 +276,7 @@ def _gates(resource: Resource, settings: tuple[object, ...], is_write: bool) -> 
             return []
     if rate is None:
         return []
-    return [Gate((name, is_write, settings), rate, rate * config.burst_s, _debt(config, rate))]
+    return [Ceiling((name, is_write, settings), rate, rate * config.burst_s, _debt(config, rate))]
 
 
 def _debt(config: CapacityConfig, rate: int) -> int | None:

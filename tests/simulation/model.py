@@ -70,7 +70,7 @@ class Model:
         return self._items[table, key][first:end]
 
     def moments(self, places: Iterable[Place], low: int, high: int) -> list[int]:
-        """Versions between the two that tell apart everything that these items were together."""
+        """Versions between the two that distinguish all states of these items."""
         found = {low}
         for place in places:
             found.update(v for v in self._versions.get(place, ()) if low < v <= high)

@@ -1,6 +1,6 @@
 """Requests, and which commits and answers the model allows them.
 
-A request lives through one or more sendings (the same token again after a lost answer). It is told of each
+A request lives through one or more sendings (the same token again after a lost answer). It is reported each
 commit that was made in its name, before the model is, and judges the answer at the end. Both return what is
 wrong as a sentence, or None.
 """
@@ -16,9 +16,9 @@ from simulation.model import Model, Place
 from simulation.writes import Item, Key, Write, key_item, key_of
 
 TEMPORARY = "temporary"
-"""A table that comes and goes: whoever names it may be told that it is not there."""
+"""A table that is created and deleted: requests for it may find it missing."""
 THROTTLED = "throttled"
-"""A table whose throughput is enforced: whoever names it may be refused for want of units."""
+"""A table whose throughput is enforced: requests for it may be throttled."""
 THROTTLES = {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
 _MEMBER_THROTTLES = {"ProvisionedThroughputExceeded", "ThrottlingError"}
 """The same of one member of a batch or a transaction."""
@@ -58,7 +58,7 @@ class Request(ABC):
     def committed(self, model: Model, version: int, changes: Changes, now_ns: int) -> str | None:
         return f"a {self.operation} has changed {changes}"
 
-    def judge_refusal(self) -> str | None:
+    def judge_rejection(self) -> str | None:
         """It was refused for want of units: then it has done nothing."""
         if THROTTLED not in self.tables():
             return f"{self.operation} was throttled, in {self.tables()}"
@@ -268,10 +268,10 @@ class Transaction(Request):
         places = [(write.table, write.key) for write in self.writes]
         moments = model.moments(places, window.low, window.high)
         if code == "TransactionCanceledException":
-            told = [reason["Code"] != "None" for reason in answer["CancellationReasons"]]
+            reported = [reason["Code"] != "None" for reason in answer["CancellationReasons"]]
             if self.commits:
                 return f"a transaction was refused and done: {self.writes}"
-            if not any(self._failing(model, version) == told for version in moments):
+            if not any(self._failing(model, version) == reported for version in moments):
                 return f"a transaction was refused for {answer['CancellationReasons']}: {self.writes}"
             return None
         if code:
@@ -282,7 +282,7 @@ class Transaction(Request):
             return None
         used = model.token(self.token) if self.token is not None else None
         if used is not None and used.version <= window.high and used.expires_ns > window.began_ns:
-            return None  # it was done before, and is only told so again
+            return None  # it was done before, and is only reported so again
         if not any(self._is_nothing(model, version) for version in moments):
             return f"a transaction was acknowledged and is not there: {self.writes}"
         if self.token is not None:

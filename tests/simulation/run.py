@@ -1,8 +1,8 @@
 """One run of one seed: lives of a database, each ended by a crash, and a last one that ends in peace.
 
 Everything that is drawn comes from one `random.Random(seed)`: the shape of the run, the order in which
-coroutines go on, faults, moments of crashes, requests. Nothing else may differ between two runs of a seed, so
-both write the same trace.
+coroutines go on, injected faults, moments of crashes, requests. Nothing else may differ between two runs of a
+seed, so both write the same trace.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Shape:
 @dataclass(slots=True)
 class Outcome:
     seed: int
-    faults: list[str]
+    failures: list[str]
     seen: Counter[str]
     trace: list[str]
 
@@ -128,7 +128,7 @@ class Failed(AssertionError):
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        found = "\n  ".join(outcome.faults[:8])
+        found = "\n  ".join(outcome.failures[:8])
         super().__init__(
             f"seed {outcome.seed} has found:\n  {found}\n"
             f"again: PYTHONPATH=tests python -m simulation --seed {outcome.seed} --trace"
@@ -145,14 +145,14 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
         try:
             run.play()
         except AssertionError as error:
-            run.auditor.fault(f"an assertion failed: {error}")
+            run.auditor.fail(f"an assertion failed: {error}")
         except Exception as error:
-            run.auditor.fault(f"raised {type(error).__name__}: {error}")
+            run.auditor.fail(f"raised {type(error).__name__}: {error}")
             raise Failed(run.outcome()) from error
         finally:
             shutil.rmtree(run.logs, ignore_errors=True)
     outcome = run.outcome()
-    if outcome.faults:
+    if outcome.failures:
         raise Failed(outcome)
     return outcome
 
@@ -217,7 +217,7 @@ class Run:
         self.sink = KinesisSink(self.auditor, chance, self.shape.kinesis_trouble)
 
     def outcome(self) -> Outcome:
-        return Outcome(self.seed, self.auditor.faults, self.auditor.seen, self.trace)
+        return Outcome(self.seed, self.auditor.failures, self.auditor.seen, self.trace)
 
     def _next_request(self) -> Request | None:
         self.left -= 1
@@ -227,7 +227,7 @@ class Run:
         for life in range(self.shape.lives):
             self._live(life, last=life == self.shape.lives - 1)
             self.meters.ended()
-            if self.auditor.faults:
+            if self.auditor.failures:
                 return
             self.sink.close()
             self.has_orphans |= self.operator.leaves_history_behind
@@ -246,11 +246,11 @@ class Run:
             opening = loop.start("open", life_of.open())
             steps = self.chance.randint(1, self.shape.steps) if not last else 1_000_000
             for _ in range(steps):
-                if self.auditor.faults or not self._step(loop) or (last and self._is_done(life_of)):
+                if self.auditor.failures or not self._step(loop) or (last and self._is_done(life_of)):
                     break
             if not last:
                 self._reach_a_good_moment(loop)
-            if self.auditor.faults or not last:
+            if self.auditor.failures or not last:
                 return
             assert opening.done
             life_of.settle()
@@ -259,7 +259,7 @@ class Run:
         """Crashes are of interest while something is on its way to the disk."""
         wanted = self.chance.randint(0, 3)
         for _ in range(200):
-            if self.disk.unsynced >= wanted or self.auditor.faults or not self._step(loop):
+            if self.disk.unsynced >= wanted or self.auditor.failures or not self._step(loop):
                 return
 
     def _is_done(self, life: Life) -> bool:
@@ -281,7 +281,7 @@ class Run:
 
 
 class Life:
-    """A database between its opening and its crash, and everybody who uses it."""
+    """A database between its opening and its crash, and all its clients."""
 
     def __init__(self, run: Run, loop: SeededLoop, store: FaultyStore) -> None:
         self._run = run
@@ -349,7 +349,7 @@ class Life:
         document: dict[str, Any] = orjson.loads(answer.body)
         if answer.status == 500:
             if not self._store.failed:
-                self._run.auditor.fault(f"{operation} was answered {document}, with nothing wrong")
+                self._run.auditor.fail(f"{operation} was answered {document}, with nothing wrong")
             raise StorageError("the store has failed")
         return ("" if answer.status == 200 else document["__type"].rpartition("#")[2]), document
 
@@ -390,7 +390,7 @@ class Life:
     # --- The last life ---------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Everybody is done: let the background work come to its end, and judge everything."""
+        """All clients are done: finishes the background work and judges everything."""
         run = self._run
         run.sink.trouble = 0.0
         self._is_resting = run.courier.is_resting = run.archivist.is_resting = True
@@ -404,10 +404,10 @@ class Life:
                 is_idle, self._worker.idle_steps = False, 0
             self._worker.is_stopped = is_idle and self._following.done and self._carrying.done
             assert self._loop.step()
-            if run.auditor.faults:
+            if run.auditor.failures:
                 return
             if self._loop.steps > STEPS_MAX:
-                run.auditor.fault("the background work does not come to an end")
+                run.auditor.fail("the background work does not come to an end")
                 return
         self._loop.run("judge", self._judge())
 
@@ -440,7 +440,7 @@ class Life:
         for sentence in report.sentences():
             if sentence.startswith("orphans") and run.has_orphans:
                 continue
-            auditor.fault(f"faradisc check: {sentence}")
+            auditor.fail(f"faradisc check: {sentence}")
 
     async def _ask(self, request: Request, window: Window) -> None:
         """A read of what does not change any more."""
@@ -449,4 +449,4 @@ class Life:
             request.follow(answer)
         wrong = request.judge(self._run.auditor.model, window, code, answer)
         if wrong is not None:
-            self._run.auditor.fault(f"at the end: {wrong}")
+            self._run.auditor.fail(f"at the end: {wrong}")

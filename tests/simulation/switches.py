@@ -1,4 +1,4 @@
-"""Whoever switches things on and off while everybody works: indexes, streams, expiry, delivery, recovery,
+"""Switches things on and off while the clients work: indexes, streams, expiry, delivery, recovery,
 a table.
 
 Of each switch it knows where it may stand: where it was seen or put last, and, while an answer is missing,
@@ -73,7 +73,7 @@ class Operator:
         for name in TABLES:
             code, answer = await call("CreateTable", table_request(name))
             if code not in ("", "ResourceInUseException"):
-                self._auditor.fault(f"CreateTable was answered {code} {answer}")
+                self._auditor.fail(f"CreateTable was answered {code} {answer}")
 
     @property
     def leaves_history_behind(self) -> bool:
@@ -86,7 +86,7 @@ class Operator:
         for (table, what), allowed in self.may_stand.items():
             stands = await self._where(call, table, what)
             if stands not in allowed:
-                self._auditor.fault(f"{what} of {table} is {stands}, may be {allowed}")
+                self._auditor.fail(f"{what} of {table} is {stands}, may be {allowed}")
             self.may_stand[table, what] = {stands}
 
     async def begin(self, call: Call) -> None:
@@ -113,7 +113,7 @@ class Operator:
         elif code in _MAY_REFUSE or (what in ("kinesis", "index", "vectors") and code in _PENDING):
             self.may_stand[switch] = {before}
         else:
-            self._auditor.fault(f"{what} of {table} was answered {code} {answer}")
+            self._auditor.fail(f"{what} of {table} was answered {code} {answer}")
 
     def _request(self, table: str, what: str, on: bool) -> tuple[str, dict[str, Any]]:
         named: dict[str, Any] = {"TableName": table}

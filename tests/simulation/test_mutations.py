@@ -14,7 +14,7 @@ import pytest
 from faradisc.engine.backups.writing import BackupWriter
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.streams.records import ChangeRecorder
-from faradisc.engine.tables import backfill, writes
+from faradisc.engine.tables import backfill, commit, writes
 from faradisc.engine.transactions import writing
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.engine.ttl import sweep
@@ -82,24 +82,24 @@ def test_a_read_of_what_a_crash_takes_back(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_write_that_leaves_an_old_index_entry_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = writes._add_entry
+    honest = commit.add_entry
 
     def careless(batches: Any, entry: Any) -> None:
         if entry.put is None and entry.index.name == "by-group":
             return
         honest(batches, entry)
 
-    monkeypatch.setattr(writes, "_add_entry", careless)
+    monkeypatch.setattr(commit, "add_entry", careless)
     assert "with-local/by-group" in found() or "without-local/by-group" in found()
 
 
 def test_a_backfill_that_misses_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = backfill._add_missing
+    honest = backfill.add_missing
 
     async def careless(store: Any, index: Any, payloads: Any, batches: Any) -> Any:
         return await honest(store, index, payloads[1:], batches)
 
-    monkeypatch.setattr(backfill, "_add_missing", careless)
+    monkeypatch.setattr(backfill, "add_missing", careless)
     assert "/late" in found()
 
 
@@ -141,7 +141,7 @@ def test_a_transaction_in_two_commits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_condition_judged_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Between the look and the write another client comes: a lost update."""
-    honest = writes.commit_outcomes
+    honest = commit.commit_outcomes
 
     async def late(store: Any, outcomes: Any, **more: Any) -> bool:
         await store.wait_durable(0)
@@ -206,12 +206,12 @@ def test_a_backup_that_misses_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_history_that_misses_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = writes._add_history
+    honest = commit.add_history
 
-    async def careless(store: Any, batches: Any, outcomes: Any) -> None:
-        await honest(store, batches, [each for each in outcomes if each.new_record is not None])
+    def careless(batches: Any, outcomes: Any) -> None:
+        honest(batches, [each for each in outcomes if each.new_record is not None])
 
-    monkeypatch.setattr(writes, "_add_history", careless)
+    monkeypatch.setattr(commit, "add_history", careless)
     assert found(lives=1, requests=200, switched_on=1.0)
 
 

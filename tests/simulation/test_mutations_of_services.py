@@ -71,7 +71,7 @@ def test_an_export_that_forgets_a_file_it_has_stored(monkeypatch: pytest.MonkeyP
 def test_a_failed_import_that_leaves_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(job: Any, task: Any, code: str, message: str) -> None:
         job.close()
-        await job._ledger.end(task, "FAILED", code, message)
+        await job._tasks.end(task, "FAILED", code, message)
 
     monkeypatch.setattr(importing.Importing, "fail", fail)
     assert "a failed import has left a table" in found(lives=1, requests=100, errands=("import",))
@@ -89,7 +89,7 @@ def _in_memory(commit: Any) -> Any:
 def test_a_bulk_put_that_keeps_its_progress_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_putting, "commit_outcomes", _in_memory(bulk_putting.commit_outcomes))
     text = found(**CRASHES, errands=("bulk",))
-    assert "a bulk put has put" in text or "were not put, told of is" in text
+    assert "a bulk put has put" in text or "were not put, reported is" in text
 
 
 def test_a_bulk_put_that_forgets_conditions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +134,10 @@ def test_a_write_that_is_refused_and_done(monkeypatch: pytest.MonkeyPatch) -> No
     assert "was throttled, and done" in found(**BUSY)
 
 
-@pytest.mark.parametrize(("gate", "throughput"), [("partition", "hasty:2/1"), ("table", "pessimistic:40/20")])
-def test_a_gate_that_lets_everything_in(monkeypatch: pytest.MonkeyPatch, gate: str, throughput: str) -> None:
+@pytest.mark.parametrize(
+    ("limit", "throughput"), [("partition", "hasty:2/1"), ("table", "pessimistic:40/20")]
+)
+def test_limiter_that_admits_everything(monkeypatch: pytest.MonkeyPatch, limit: str, throughput: str) -> None:
     def charge(
         limiter: Limiter, place: bytes, half_units: int, now: int, _: int, eventual: bool = False
     ) -> bool:
@@ -145,7 +147,7 @@ def test_a_gate_that_lets_everything_in(monkeypatch: pytest.MonkeyPatch, gate: s
     monkeypatch.setattr(Limiter, "charge", charge)
     monkeypatch.setattr(Limiter, "admit", lambda limiter, place, now: limiter.bucket_of(place))
     text = found(**BUSY, throughput=throughput)
-    assert f"Gate(name=('{gate}'" in text and "has admitted" in text
+    assert f"Ceiling(name=('{limit}'" in text and "has admitted" in text
 
 
 def test_partitions_that_a_restart_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +180,7 @@ def test_metrics_that_count_equal_costs_once(monkeypatch: pytest.MonkeyPatch) ->
     assert "the metrics have" in found(**BUSY)
 
 
-def test_partitions_that_do_not_hear_of_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partitions_that_ignore_growth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writes, "grow_partitions", lambda *_: None)
     assert "partitions hold" in found(**BUSY)
 
@@ -196,7 +198,7 @@ def test_auto_scaling_beyond_its_limits(monkeypatch: pytest.MonkeyPatch) -> None
     assert "out of" in found(requests=200)
 
 
-def test_limits_that_nobody_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_limits_that_are_not_enforced(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = Target.set_limits
 
     def lazy(target: Target, minimum: int | None, maximum: int | None) -> None:

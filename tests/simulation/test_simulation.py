@@ -86,7 +86,7 @@ def test_every_seed_that_once_failed() -> None:
 
 
 def test_records_grow_too_old_by_many_jumps_as_by_one() -> None:
-    """Six of four hours, over lives in which nobody read: the trimmed records were missed in the next one's
+    """Six of four hours, over lives without a reader: the trimmed records were missed in the next one's
     old image, which was taken for a wrong one."""
     clock = ManualClock()
     chance = random.Random(1)

@@ -34,8 +34,8 @@ def _units(stored: dict[str, Any]) -> Units:
 
 
 class ThroughputAudit:
-    def __init__(self, fault: Callable[[str], None]) -> None:
-        self._fault = fault
+    def __init__(self, fail: Callable[[str], None]) -> None:
+        self._fail = fail
         self.changes = 0
         """How often the table's settings were committed, lost ones included."""
         self.wanted: Units = (0, 0)
@@ -59,18 +59,18 @@ class ThroughputAudit:
         if by == GOVERNOR:
             self._steps += [(version, dimension, False) for dimension in _DIMENSIONS]
             if now != self.wanted:
-                self._fault(f"{self.wanted} units were asked for, {now} were set")
+                self._fail(f"{self.wanted} units were asked for, {now} were set")
         elif by == SERVICE:
             self.scaled += 1
             if now[0] != was[0] and now[1] != was[1]:
-                self._fault(f"auto scaling moved both directions at once, from {was} to {now}")
+                self._fail(f"auto scaling moved both directions at once, from {was} to {now}")
             for dimension, old, new in zip(_DIMENSIONS, was, now, strict=True):
                 low, high = self.limits.get(dimension, (old, old))
                 if new != old and not low <= new <= high and not self._was_allowed(dimension, new):
-                    self._fault(f"auto scaling set {dimension} from {old} to {new}, out of {low} to {high}")
+                    self._fail(f"auto scaling set {dimension} from {old} to {new}, out of {low} to {high}")
             self._replaced.clear()
         else:
-            self._fault(f"{by} has changed throughput from {was} to {now}")
+            self._fail(f"{by} has changed throughput from {was} to {now}")
 
     def _was_allowed(self, dimension: str, units: int) -> bool:
         return any(low <= units <= high for low, high in self._replaced.get(dimension, ()))

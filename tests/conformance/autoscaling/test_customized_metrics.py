@@ -115,8 +115,8 @@ def test_metric_math_over_metrics_of_the_table(town: Town) -> None:
     high = town.alarm("AlarmHigh")
     assert [query["Id"] for query in high["Metrics"]] == ["used", "rate"]
     (policy,) = town.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"]
-    told = policy["TargetTrackingScalingPolicyConfiguration"]
-    assert told == {"TargetValue": 30, "CustomizedMetricSpecification": specification}
+    reported = policy["TargetTrackingScalingPolicyConfiguration"]
+    assert reported == {"TargetValue": 30, "CustomizedMetricSpecification": specification}
 
 
 def test_alarms_stand_at_the_target_and_a_tenth_below(shop: Town) -> None:

@@ -1,4 +1,4 @@
-"""Targets, policies, scheduled actions, activities and tags: kept, told, changed, deleted, refused."""
+"""Targets, policies, scheduled actions, activities and tags: kept, reported, changed, deleted, refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ACTION = {
 }
 
 
-def test_a_target_is_told_as_it_was_registered(town: Town) -> None:
+def test_a_target_is_reported_as_it_was_registered(town: Town) -> None:
     town.create()
     names = town.register(5, 50, Tags={"team": "sound"}, SuspendedState={"ScheduledScalingSuspended": True})
     (target,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
@@ -207,19 +207,17 @@ def test_suspended_schedules_and_single_moments(town: Town) -> None:
     assert (town.units()[0], town.activities()) == (10, [])
 
 
-def test_a_target_that_goes_while_another_is_tended_is_left_alone(
-    town: Town, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_target_deleted_during_a_step_is_skipped(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
     for table in ("Orders", "Others"):
         town.create(table)
         suspended = {"ScheduledScalingSuspended": True}
         names = town.register(5, 1000, ResourceId=f"table/{table}", SuspendedState=suspended)
         town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
     process = AutoScaler._process
-    tended: list[Any] = []
+    processed: list[Any] = []
 
     async def process_and_deregister(scaler: AutoScaler, target: Target) -> bool:
-        tended.append(target.name)
+        processed.append(target.name)
         for other in scaler._targets.all():
             if other is not target:
                 await scaler._targets.delete(other)
@@ -228,7 +226,7 @@ def test_a_target_that_goes_while_another_is_tended_is_left_alone(
     monkeypatch.setattr(AutoScaler, "_process", process_and_deregister)
     town.work(9 * 3600)
     (left,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
-    assert {name[1] for name in tended} == {left["ResourceId"]}
+    assert {name[1] for name in processed} == {left["ResourceId"]}
 
 
 def test_actions_are_changed_and_deleted(open_town: Callable[..., Town], tmp_path: Path) -> None:
@@ -249,7 +247,7 @@ def test_actions_are_changed_and_deleted(open_town: Callable[..., Town], tmp_pat
         town.scaling.delete_scheduled_action(**names, ScheduledActionName="morning")
 
 
-# --- Refusals -------------------------------------------------------------------------------------
+# --- Rejections -------------------------------------------------------------------------------------
 
 INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
     "no such service": (

@@ -114,7 +114,7 @@ def test_v127_a_manual_raise_of_an_idle_table_is_reverted(town: Town) -> None:
 
 
 def test_v128_the_fifth_scale_in_waits_for_the_budget(scaled: Town) -> None:
-    """V128, D, M2: skipped within an hour of the fourth, told once as failed, done when it is allowed."""
+    """V128, D, M2: skipped within an hour of the fourth, reported once as failed, done when it is allowed."""
     for units in (99, 98, 97, 96):
         lower = {"ReadCapacityUnits": 100, "WriteCapacityUnits": units}
         scaled.dynamodb.update_table(TableName="Orders", ProvisionedThroughput=lower)
@@ -145,8 +145,8 @@ def test_a_day_of_traffic(town: Town) -> None:
     town.track(town.register(minimum=1))
     for hour in range(24):
         town.minutes(60, (400 if 8 <= hour < 20 else 100) / 60)
-    told = [activity["Description"].split()[-1].rstrip(".") for activity in reversed(town.activities())]
-    assert told == ["3", "10", "3"]
+    reported = [activity["Description"].split()[-1].rstrip(".") for activity in reversed(town.activities())]
+    assert reported == ["3", "10", "3"]
     assert town.units() == (3, 100)
 
 
@@ -204,13 +204,13 @@ def test_cooldowns_and_disabled_scale_in(town: Town) -> None:
     assert town.units() == (286, 100)
 
 
-def test_a_maximum_holds_and_is_told_of(scaled: Town) -> None:
+def test_a_maximum_holds_and_is_reported_of(scaled: Town) -> None:
     scaled.register(maximum=100)
     scaled.minutes(4, 200)
     assert scaled.units() == (100, 100)
     assert scaled.activities() == []
-    (told,) = scaled.activities(IncludeNotScaledActivities=True)
-    assert told["NotScaledReasons"] == [
+    (reported,) = scaled.activities(IncludeNotScaledActivities=True)
+    assert reported["NotScaledReasons"] == [
         {"Code": "AlreadyAtMaxCapacity", "MaxCapacity": 100, "CurrentCapacity": 100}
     ]
 

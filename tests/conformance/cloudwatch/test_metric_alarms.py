@@ -1,4 +1,4 @@
-"""Alarms: put, described, evaluated on the clock, moved by hand, deleted; their history and refusals."""
+"""Alarms: put, described, evaluated on the clock, moved by hand, deleted; their history and rejections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def history(town: Town, **more: Any) -> list[str]:
     return [event["HistorySummary"] for event in events]
 
 
-def test_an_alarm_is_told_as_it_was_put(town: Town) -> None:
+def test_an_alarm_is_reported_as_it_was_put(town: Town) -> None:
     town.cloudwatch.put_metric_alarm(**ALARM, AlarmDescription="too many", OKActions=[TOPIC])
     alarm = described(town)
     assert alarm == {
@@ -212,7 +212,7 @@ def test_set_by_hand_until_the_next_look(town: Town) -> None:
 
 def test_actions_are_switched(town: Town) -> None:
     town.cloudwatch.put_metric_alarm(**ALARM, AlarmActions=[TOPIC])
-    town.cloudwatch.disable_alarm_actions(AlarmNames=["busy", "nobody"])
+    town.cloudwatch.disable_alarm_actions(AlarmNames=["busy", "unknown"])
     assert described(town)["ActionsEnabled"] is False
     town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
     assert f"Failed to execute action {TOPIC}" not in history(town)
@@ -235,7 +235,7 @@ def test_filters_and_pages(town: Town) -> None:
     assert names(AlarmNamePrefix="a")[-1] == "a6"
     assert names(StateValue="OK") == ["a5"]
     assert names(ActionPrefix="arn:aws:sns") == ["a3"]
-    assert names(AlarmNames=["b", "nobody"]) == ["b"]
+    assert names(AlarmNames=["b", "unknown"]) == ["b"]
     for_metric = town.cloudwatch.describe_alarms_for_metric(**READS, Period=300)["MetricAlarms"]
     assert [alarm["AlarmName"] for alarm in for_metric] == ["b"]
     assert len(town.cloudwatch.describe_alarms_for_metric(**READS)["MetricAlarms"]) == 8
@@ -257,7 +257,7 @@ def test_deleting_is_all_or_nothing(town: Town) -> None:
     for name in "ab":
         town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": name})
     with refused("ResourceNotFound"):
-        town.cloudwatch.delete_alarms(AlarmNames=["a", "nobody"])
+        town.cloudwatch.delete_alarms(AlarmNames=["a", "unknown"])
     assert len(town.cloudwatch.describe_alarms()["MetricAlarms"]) == 2
     town.cloudwatch.delete_alarms(AlarmNames=["a", "b", "a"])
     assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
@@ -324,7 +324,7 @@ def test_refused_alarms(town: Town, change: dict[str, Any], text: str) -> None:
 
 
 def test_an_expression_without_meaning_is_refused_at_once(town: Town) -> None:
-    for expression in ("m +", "nobody * 2", "SUM(m)", "[m, m]", "SUM(SEARCH('reads', 'Sum', 60))"):
+    for expression in ("m +", "unknown * 2", "SUM(m)", "[m, m]", "SUM(SEARCH('reads', 'Sum', 60))"):
         with refused("ValidationError"):
             town.cloudwatch.put_metric_alarm(
                 AlarmName="x",

@@ -270,7 +270,7 @@ def test_refused_metric_data(town: Town, request_: dict[str, Any], code: str, te
     assert town.cloudwatch.list_metrics()["Metrics"] == []
 
 
-# --- Refusals -------------------------------------------------------------------------------------
+# --- Rejections -------------------------------------------------------------------------------------
 
 SPAN = {"StartTime": datetime(2026, 1, 1, tzinfo=UTC), "EndTime": datetime(2026, 1, 2, tzinfo=UTC)}
 BACKWARDS = {"StartTime": SPAN["EndTime"], "EndTime": SPAN["StartTime"]}

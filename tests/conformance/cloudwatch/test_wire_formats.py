@@ -63,7 +63,7 @@ def tour(town: Town, client: Any) -> list[Any]:
     span = {"StartTime": town.now(-600), "EndTime": town.now(60)}
     stat = {"Metric": READS, "Period": 60, "Stat": "Sum"}
     queries = [{"Id": "m", "MetricStat": stat, "ReturnData": True}, {"Id": "e", "Expression": "m/2"}]
-    told = [
+    reported = [
         client.describe_alarms(AlarmTypes=["MetricAlarm"], MaxRecords=10),
         client.get_metric_data(MetricDataQueries=queries, **span),
         client.get_metric_statistics(**READS, **span, Period=60, Statistics=["Sum", "Average"]),
@@ -72,10 +72,10 @@ def tour(town: Town, client: Any) -> list[Any]:
         client.delete_alarms(AlarmNames=['quo"ted <&> ü']),
         client.describe_alarms(),
     ]
-    return [_plain(answer) for answer in told]
+    return [_plain(answer) for answer in reported]
 
 
-def test_every_protocol_tells_the_same(read: Town) -> None:
+def test_every_protocol_reports_the_same(read: Town) -> None:
     first, *others = [tour(read, client_speaking(protocol, read.process)) for protocol in PROTOCOLS]
     alarms, data, statistics, listed, *_ = first
     (alarm,) = alarms["MetricAlarms"]
@@ -164,7 +164,7 @@ JSON = {
 
 
 @pytest.mark.parametrize(
-    ("headers", "body", "told"),
+    ("headers", "body", "reported"),
     [
         (FORM, b"Action=Nonsense&Version=2010-08-01", b"<Code>InvalidAction</Code>"),
         (FORM, b"Action=ListMetrics&Version=2010-08-01&Dimensions=x", b"<Code>MalformedInput</Code>"),
@@ -184,14 +184,14 @@ JSON = {
         ({**JSON, "x-amz-target": "AnyScaleFrontendService.Nonsense"}, b"{}", b"#UnknownOperationException"),
     ],
 )
-def test_bad_requests(town: Town, headers: dict[str, str], body: bytes, told: bytes) -> None:
+def test_bad_requests(town: Town, headers: dict[str, str], body: bytes, reported: bytes) -> None:
     response = _raw(town, headers, body)
     assert response.status == 400
-    assert told in response.body
+    assert reported in response.body
 
 
 def test_names_of_errors_for_clients_of_the_query_days(town: Town) -> None:
-    """`x-amzn-query-error` answers `x-amzn-query-mode`, and nobody else."""
+    """`x-amzn-query-error` is only in answers to `x-amzn-query-mode`."""
     body = orjson.dumps({"Namespace": ":"})
     plain, asked = _raw(town, JSON, body), _raw(town, {**JSON, "x-amzn-query-mode": "true"}, body)
     assert dict(plain.extra) == {}

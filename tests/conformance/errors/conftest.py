@@ -1,4 +1,4 @@
-"""One database for all refusals of this folder: a refused request leaves it as it was."""
+"""One database for all rejections of this folder: a refused request leaves it as it was."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from fixtures.refusals import World
+from fixtures.rejections import World
 
 
 @pytest.fixture(scope="package")
@@ -21,5 +21,5 @@ def _world() -> Iterator[World]:
 
 @pytest.fixture
 def world(_world: World, bugs_surface: None, in_process_only: None) -> World:
-    """Five tables (fixtures/refusals.py) that nobody may change."""
+    """Five tables (fixtures/rejections.py) that no test may change."""
     return _world

@@ -1,4 +1,4 @@
-"""Documents and expressions made to exhaust a reader: each gets a refusal, in bounded memory.
+"""Documents and expressions made to exhaust a reader: each gets a rejection, in bounded memory.
 
 Peers crash or hang on these. There is no stopwatch here: most cases are far beyond what anything
 worse than linear in the size of the request would finish in the patience of a test run. Memory is measured.
@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fixtures.refusals import KEY, World
+from fixtures.rejections import KEY, World
 
 MB = 1024 * 1024
 OVERHEAD_BYTES = 4 * MB
@@ -194,7 +194,7 @@ PREFIXES = {"UpdateExpression": "SET x = "}
 def test_a_hostile_expression_is_refused(
     world: World, place: tuple[str, str, dict[str, Any]], expression: str
 ) -> None:
-    """Only its syntax, its size or its operators can be told; nothing overflows a stack."""
+    """Only its syntax, its size or its operators can be reported; nothing overflows a stack."""
     operation, parameter, base = place
     for text in (expression, PREFIXES.get(parameter, "") + expression):
         request = {**base, parameter: text}

@@ -11,7 +11,7 @@ import pytest
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.service_model import SERVICES, load
 from fixtures.in_process import AUTHORIZATION
-from fixtures.refusals import World
+from fixtures.rejections import World
 
 SERVICE = "com.amazon.coral.service#"
 HEADERS = {
@@ -42,7 +42,7 @@ def send(world: World) -> Send:
     return send
 
 
-def refusal(response: HttpResponse) -> tuple[int, str, str | None]:
+def rejection(response: HttpResponse) -> tuple[int, str, str | None]:
     body: dict[str, Any] = orjson.loads(response.body)
     return response.status, body.pop("__type"), body.pop("message", None)
 
@@ -91,7 +91,7 @@ def test_other_content_types_are_no_requests(send: Send, content_type: bytes | N
     ],
 )
 def test_an_unknown_target_is_refused_without_a_text(send: Send, target: bytes | None) -> None:
-    assert refusal(send({b"x-amz-target": target})) == (400, SERVICE + "UnknownOperationException", None)
+    assert rejection(send({b"x-amz-target": target})) == (400, SERVICE + "UnknownOperationException", None)
 
 
 NO_CREDENTIAL = "Authorization header requires 'Credential' parameter. "
@@ -124,7 +124,7 @@ def test_an_incomplete_signature_says_what_it_lacks(
     headers: dict[bytes, bytes | None] = {b"authorization": authorization.encode()}
     if not dated:
         headers[b"x-amz-date"] = None
-    assert refusal(send(headers)) == (
+    assert rejection(send(headers)) == (
         400,
         SERVICE + "IncompleteSignatureException",
         f"{complaints}Authorization={authorization}",
@@ -135,7 +135,7 @@ def test_an_incomplete_signature_says_what_it_lacks(
     "authorization", [None, b"", b"Basic YTpi", b"Bearer x", b"AWS AKID:sig", b"aws4-hmac-sha256"]
 )
 def test_no_signature_is_refused(send: Send, authorization: bytes | None) -> None:
-    assert refusal(send({b"authorization": authorization})) == (
+    assert rejection(send({b"authorization": authorization})) == (
         400,
         SERVICE + "MissingAuthenticationTokenException",
         "Request is missing Authentication Token",
@@ -161,7 +161,7 @@ def test_an_incomplete_presigned_request_says_what_it_lacks(send: Send, left_out
     complaints = "".join(
         f"AWS query-string parameters must include '{name}'. " for name in QUERY if name in left_out
     )
-    assert refusal(answer) == (
+    assert rejection(answer) == (
         400,
         SERVICE + "IncompleteSignatureException",
         complaints + "Re-examine the query-string parameters.",
@@ -169,7 +169,7 @@ def test_an_incomplete_presigned_request_says_what_it_lacks(send: Send, left_out
 
 
 def test_two_signatures_are_refused(send: Send) -> None:
-    assert refusal(send(target=b"/?X-Amz-Algorithm=AWS4-HMAC-SHA256")) == (
+    assert rejection(send(target=b"/?X-Amz-Algorithm=AWS4-HMAC-SHA256")) == (
         400,
         SERVICE + "InvalidSignatureException",
         "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.",
@@ -196,7 +196,7 @@ def test_a_body_of_more_than_16_mb_is_refused_without_a_body(send: Send) -> None
         ("constraints", "ValidationException"),
     ],
 )
-def test_the_first_of_several_faults_is_told(send: Send, wrong: str, answer: int | str) -> None:
+def test_the_first_of_several_mistakes_is_reported(send: Send, wrong: str, answer: int | str) -> None:
     headers: dict[bytes, bytes | None] = {b"x-amz-target": b"DynamoDB_20120810.PutItem"}
     body = b'{"TableName":"a b"}'
     if "content type" in wrong:
@@ -215,7 +215,7 @@ def test_the_first_of_several_faults_is_told(send: Send, wrong: str, answer: int
     if isinstance(answer, int):
         assert response.status == answer
     else:
-        assert refusal(response)[:2] == (
+        assert rejection(response)[:2] == (
             400,
             ("com.amazon.coral.validate#" if answer == "ValidationException" else SERVICE) + answer,
         )
@@ -228,7 +228,7 @@ def test_every_operation_of_the_model_is_known_or_says_that_it_is_not_offered(
     for service in SERVICES:
         for operation in load(service).operations.values():
             response = send({b"x-amz-target": operation.target}, b'{"TableName":1}')
-            status, kind, text = refusal(response) if response.status != 200 else (200, "", None)
+            status, kind, text = rejection(response) if response.status != 200 else (200, "", None)
             if text is not None and "not offered" in text:
                 assert (status, kind) == (400, "com.amazon.coral.validate#ValidationException")
                 assert text == f"{operation.name} is not offered by this version of Faradisc."

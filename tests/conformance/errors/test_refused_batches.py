@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.refusals import INVALID, KEY, ONE, PAIR, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, PAIR, Case, World, named
 
 SEVERAL = (
     "Supplied AttributeValue has more than one datatypes set, "
@@ -190,7 +190,7 @@ def transactions() -> Iterator[Case]:
             "ResourceNotFoundException",
         )
         yield Case(
-            "a wrong enumeration, told before all else",
+            "a wrong enumeration, reported before all else",
             operation,
             {"TransactItems": [missing], "ReturnConsumedCapacity": "ALL"},
             ONE + "Value 'ALL' at 'returnConsumedCapacity' failed to satisfy constraint: "

@@ -1,6 +1,6 @@
 """Conditions and filters that mean nothing, in each of the places where one may stand.
 
-One list of faults, seven places: PutItem, UpdateItem and DeleteItem put the envelope around (errors.md
+One list of mistakes, seven places: PutItem, UpdateItem and DeleteItem put the envelope around (errors.md
 section 3), Query, Scan and the actions of a transaction say the same bare. Texts: errors.md section 6.4.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.refusals import KEY, ONE, Case, World, named
+from fixtures.rejections import KEY, ONE, Case, World, named
 
 NAMES = {"#a": "a", "#b": "b", "#dot": "a.b"}
 VALUES: dict[str, Any] = {
@@ -100,7 +100,7 @@ TOO_LONG = "Expression size has exceeded the maximum allowed size; expression si
 TOO_MANY = "The expression contains too many operators; operator count: 301"
 TYPES = "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
 
-FAULTS: list[tuple[str, str, str]] = [
+MISTAKES: list[tuple[str, str, str]] = [
     # The text
     ("empty", "", EMPTY),
     ("a path alone", "a", syntax("<EOF>", "a")),
@@ -222,7 +222,7 @@ FAULTS: list[tuple[str, str, str]] = [
         (f"size of {k}", f"size({v}) = :n", operand("size", k))
         for k, v in (("N", ":n"), ("BOOL", ":o"), ("NULL", ":u"))
     ),
-    # Several faults (errors.md section 6.4, "Priority inside one expression")
+    # Several mistakes (errors.md section 6.4, "Priority inside one expression")
     ("parentheses before a function", "((foo(a)))", REDUNDANT),
     ("a function before a reserved word", "foo(name)", no_function("foo")),
     ("a misused function before a reserved word", "size(name)", misused("size")),
@@ -287,7 +287,7 @@ def request_of(place: Place, expression: str) -> dict[str, Any]:
 
 def cases() -> Iterator[Case]:
     for place in PLACES:
-        for what, expression, text in FAULTS:
+        for what, expression, text in MISTAKES:
             whole = f"{ONE if place.enveloped else ''}Invalid {place.kind}: {text}"
             yield Case(
                 what,

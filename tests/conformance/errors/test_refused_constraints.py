@@ -1,7 +1,7 @@
 """Declared constraints: required members, lengths, ranges, enumerations, patterns, one and several at once.
 
-Grammar: errors.md section 3; which are told alone: section 4; names: limits.md section 1. Old wording echoes
-the value and begins members in lower case, new wording does neither.
+Grammar: errors.md section 3; which are reported alone: section 4; names: limits.md section 1. Old wording
+echoes the value and begins members in lower case, new wording does neither.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.refusals import KEY, ONE, Case, World, named
+from fixtures.rejections import KEY, ONE, Case, World, named
 
 SOURCE = "errors.md section 3"
 NOT_NULL = "Member must not be null"
@@ -78,7 +78,7 @@ def names() -> Iterator[Case]:
                 "limits.md section 1: 1..255 and the pattern on data-plane calls",
             )
         yield Case(
-            "a bad table name, told alone",
+            "a bad table name, reported alone",
             operation,
             {"TableName": "a b", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
             ONE + old("a b", "tableName", NAME),

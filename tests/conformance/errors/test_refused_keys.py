@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fixtures.refusals import INVALID, NOT_VALID, PAIR, Case, World, named
+from fixtures.rejections import INVALID, NOT_VALID, PAIR, Case, World, named
 
 Key = dict[str, Any]
 MISMATCH = "The provided key element does not match the schema"
@@ -52,7 +52,7 @@ KEYS: list[tuple[str, str, Key, str]] = [
         RANGE_TOO_LONG,
     ),
     ("both too long", "text", {"p": {"S": "x" * 2049}, "r": {"S": "x" * 1025}}, HASH_TOO_LONG),
-    # Two faults: the type of one before the emptiness of the other
+    # Two mistakes: the type of one before the emptiness of the other
     ("empty and of another type", "pair", {"p": {"S": ""}, "r": {"S": "1"}}, MISMATCH),
 ]
 
@@ -293,11 +293,11 @@ def reaching(path: str, parameter: str, expression: str) -> dict[str, Any]:
         f"{parameter} {expression.format(path)}",
         operation,
         {"TableName": "pair", **more, **reaching(path, parameter, expression)},
-        f"{NOT_SCALAR}: {told}",
+        f"{NOT_SCALAR}: {reported}",
         SOURCE,
     )
     for operation, parameter, expression, more in READERS
-    for path, told in INTO_KEYS
+    for path, reported in INTO_KEYS
 )
 def test_no_expression_reaches_into_a_key(world: World, case: Case) -> None:
     world.refuses(case)
@@ -308,10 +308,10 @@ def test_no_expression_reaches_into_a_key(world: World, case: Case) -> None:
         path,
         "BatchGetItem",
         {"RequestItems": {"pair": {"Keys": [PAIR], **reaching(path, "ProjectionExpression", "{}")}}},
-        f"{NOT_SCALAR}: {told}",
+        f"{NOT_SCALAR}: {reported}",
         SOURCE,
     )
-    for path, told in INTO_KEYS
+    for path, reported in INTO_KEYS
 )
 def test_no_projection_of_a_batch_reaches_into_a_key(world: World, case: Case) -> None:
     world.refuses(case)
@@ -331,11 +331,11 @@ ACTIONS: list[tuple[str, str, str, dict[str, Any]]] = [
         path,
         kind,
         {kind: {"TableName": "pair", **more, **reaching(path, parameter, expression)}},
-        f"{NOT_SCALAR}: {told}",
+        f"{NOT_SCALAR}: {reported}",
         SOURCE,
     )
     for kind, parameter, expression, more in ACTIONS
-    for path, told in INTO_KEYS
+    for path, reported in INTO_KEYS
 )
 def test_an_action_that_reaches_into_a_key_cancels_its_transaction(world: World, case: Case) -> None:
     operation = "TransactGetItems" if case.operation == "Get" else "TransactWriteItems"

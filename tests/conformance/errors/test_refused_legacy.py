@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fixtures.refusals import INVALID, KEY, ONE, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, Case, World, named
 
 SOURCE = "errors.md 6.6, expressions.md section 6"
 S, N, B = {"S": "x"}, {"N": "1"}, {"B": "AA=="}
@@ -134,7 +134,7 @@ def cases() -> Iterator[Case]:
     for where, operation, _, request in TAKERS:
         for what, each, text in COMPARISONS:
             if where == "Expected" and "AttributeValueList" not in each:
-                continue  # told in Expected's own words
+                continue  # reported in Expected's own words
             yield Case(f"{what} in {where}", operation, request(each), text, SOURCE)
         if where == "Expected":
             for what, each, text in EXPECTED:

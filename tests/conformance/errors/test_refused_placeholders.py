@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.refusals import KEY, ONE, Case, World, named
+from fixtures.rejections import KEY, ONE, Case, World, named
 
 S = {"S": "x"}
 BASES: dict[str, tuple[dict[str, Any], str, str, bool]] = {
@@ -22,7 +22,7 @@ BASES: dict[str, tuple[dict[str, Any], str, str, bool]] = {
 SOURCE = "errors.md 6.4"
 NAMES, VALUES = "ExpressionAttributeNames", "ExpressionAttributeValues"
 
-KEY_FAULTS: list[tuple[str, str, str]] = [
+KEY_MISTAKES: list[tuple[str, str, str]] = [
     ("no sigil", NAMES, "a"),
     ("the other sigil", NAMES, ":a"),
     ("a sigil alone", NAMES, "#"),
@@ -45,7 +45,7 @@ def cases() -> Iterator[Case]:
         members = {**base, parameter: expression}
         takes_values = operation != "GetItem"
         good = {VALUES: {":v": S}} if takes_values else {}
-        for what, kind, key in KEY_FAULTS:
+        for what, kind, key in KEY_MISTAKES:
             if kind == VALUES and not takes_values:
                 continue
             content: Any = "b" if kind == NAMES else S

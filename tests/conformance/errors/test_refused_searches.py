@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.refusals import INVALID, KEY, NOT_VALID, ONE, PAIR, Case, World, named
+from fixtures.rejections import INVALID, KEY, NOT_VALID, ONE, PAIR, Case, World, named
 
 SOURCE = "errors.md 6.5"
 X = {":p": {"S": "x"}}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.refusals import INVALID, Case, World, named
+from fixtures.rejections import INVALID, Case, World, named
 
 SOURCE = "errors.md 6.1"
 NO_DEFINITION = "Invalid KeySchema: Some index key attribute have no definition"
@@ -214,9 +214,9 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
     ("definition before order", table("q:RANGE"), NO_DEFINITION),
     ("same name before order", table("p:RANGE p:RANGE"), SAME_NAME),
     ("keys before their count", table("p:RANGE", "p:S q:S"), NOT_HASH),
-    ("the count before an empty list is not told", local(keys="p:RANGE", definitions="p:S"), NOT_HASH),
+    ("the count before an empty list is not reported", local(keys="p:RANGE", definitions="p:S"), NOT_HASH),
     (
-        "an empty list before another's faults",
+        "an empty list before another's mistakes",
         {**local(index("z:HASH")), "GlobalSecondaryIndexes": []},
         INVALID + "List of GlobalSecondaryIndexes is empty",
     ),

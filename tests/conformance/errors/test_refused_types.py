@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.refusals import KEY, PAIR, Case, World, named
+from fixtures.rejections import KEY, PAIR, Case, World, named
 
 PACKAGE = "com.amazonaws.dynamodb.v20120810."
 CODE = "SerializationException"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.refusals import INVALID, KEY, ONE, PAIR, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, PAIR, Case, World, named
 
 VALUES: dict[str, Any] = {
     ":s": {"S": "x"},
@@ -75,7 +75,7 @@ NO_FUNCTION = "Invalid function name; function: "
 MISUSED = "The function is not allowed to be used this way in an expression; function: "
 PATH_WANTED = "Operator or function requires a document path; operator or function: "
 
-FAULTS: list[tuple[str, str, str]] = [
+MISTAKES: list[tuple[str, str, str]] = [
     ("empty", "", "The expression can not be empty;"),
     (
         "4,097 bytes",
@@ -177,7 +177,7 @@ FAULTS: list[tuple[str, str, str]] = [
     ("list_append of one", "SET a = list_append(:l)", count("list_append", 1)),
     ("list_append of three", "SET a = list_append(:l, :l, :l)", count("list_append", 3)),
     ("if_not_exists of a value", "SET a = if_not_exists(:s, :n)", PATH_WANTED + "if_not_exists"),
-    # Several faults at once (errors.md section 6.4, "Priority inside one expression")
+    # Several mistakes at once (errors.md section 6.4, "Priority inside one expression")
     ("a reserved word before a function", "SET name = foo(b)", RESERVED + "name"),
     ("a function before a repeated section", "SET a = foo(b) SET b = :s", NO_FUNCTION + "foo"),
     ("a repeated section before an undefined name", "SET #x = :s SET b = :s", once("SET")),
@@ -189,7 +189,7 @@ FAULTS: list[tuple[str, str, str]] = [
 
 
 def cases() -> Iterator[Case]:
-    for what, expression, text in FAULTS:
+    for what, expression, text in MISTAKES:
         members = {
             "TableName": "hash",
             "Key": KEY,

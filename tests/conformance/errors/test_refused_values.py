@@ -1,6 +1,6 @@
 """Attribute values that cannot be stored, in every place where a request may hold one.
 
-Three answers per fault (errors.md section 3, "Two layers in 2026"): PutItem, UpdateItem and DeleteItem say
+Three answers per mistake (errors.md section 3, "Two layers in 2026"): PutItem, UpdateItem and DeleteItem say
 it in the new words and put an envelope around; GetItem, BatchGetItem and Query say it new and bare; all
 others say it in the old words, and name the placeholder when the value stands in an expression.
 """
@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fixtures.refusals import INVALID, KEY, ONE, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, Case, World, named
 
 Value = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Fault:
+class Mistake:
     what: str
     value: Value
     new: str
@@ -25,12 +25,12 @@ class Fault:
     enveloped: bool = True
 
 
-def same(what: str, value: Value, text: str, *, enveloped: bool = True) -> Fault:
-    return Fault(what, value, text, text, enveloped)
+def same(what: str, value: Value, text: str, *, enveloped: bool = True) -> Mistake:
+    return Mistake(what, value, text, text, enveloped)
 
 
-def number(text: str, refusal: str) -> Fault:
-    return same(f"number {text[:20]!r}", {"N": text}, refusal)
+def number(text: str, rejection: str) -> Mistake:
+    return same(f"number {text[:20]!r}", {"N": text}, rejection)
 
 
 NOT_A_NUMBER = "The parameter cannot be converted to a numeric value"
@@ -43,7 +43,7 @@ SEVERAL = (
     "must contain exactly one of the supported datatypes"
 )
 
-FAULTS = [
+MISTAKES = [
     same("no datatype", {}, EMPTY, enveloped=False),
     same("an unknown datatype", {"X": "a"}, EMPTY, enveloped=False),
     same("only a null datatype", {"S": None}, EMPTY, enveloped=False),
@@ -56,28 +56,28 @@ FAULTS = [
     same("empty number set", {"NS": []}, INVALID + "An number set  may not be empty"),
     same("empty binary set", {"BS": []}, INVALID + "Binary sets should not be empty"),
     same("empty set in a map", {"M": {"k": {"SS": []}}}, INVALID + "An string set  may not be empty"),
-    Fault(
+    Mistake(
         "duplicates in a string set",
         {"SS": ["b", "a", "b"]},
         INVALID + 'Input collection ["a", "b", "b"] contains duplicates.',
         INVALID + "Input collection [b, a, b] contains duplicates.",
     ),
-    Fault(
+    Mistake(
         "duplicates in a binary set",
         {"BS": ["AA==", "/w==", "AA=="]},
         INVALID + 'Input collection ["AA==","/w==","AA=="]of type BS contains duplicates.',
         INVALID + "Input collection [/w==, AA==, AA==]of type BS contains duplicates.",
     ),
-    Fault(
+    Mistake(
         "numbers of a set that are equal",
         {"NS": ["1", "2", "1.0"]},
         INVALID + "Input collection contains duplicates.",
         "Input collection contains duplicates",
     ),
-    Fault("an empty number", {"N": ""}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
-    Fault("an empty number in a set", {"NS": ["1", ""]}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
-    Fault("an exponent of 2^31-1", {"N": "1e2147483647"}, OVERFLOW, UNDERFLOW),
-    Fault("an exponent of many digits", {"N": "-1e" + "9" * 50}, OVERFLOW, UNDERFLOW),
+    Mistake("an empty number", {"N": ""}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
+    Mistake("an empty number in a set", {"NS": ["1", ""]}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
+    Mistake("an exponent of 2^31-1", {"N": "1e2147483647"}, OVERFLOW, UNDERFLOW),
+    Mistake("an exponent of many digits", {"N": "-1e" + "9" * 50}, OVERFLOW, UNDERFLOW),
     *(
         number(text, f"{NOT_A_NUMBER}: {text}")
         for text in (
@@ -245,24 +245,24 @@ PLACES = [
 ]
 
 
-def text_of(fault: Fault, layer: str) -> str:
+def text_of(mistake: Mistake, layer: str) -> str:
     if layer == "enveloped":
-        return (ONE if fault.enveloped else "") + fault.new
+        return (ONE if mistake.enveloped else "") + mistake.new
     if layer == "new":
-        return fault.new
+        return mistake.new
     if layer == "old":
-        return fault.old
-    return f"ExpressionAttributeValues contains invalid value: {fault.old} for key :v"
+        return mistake.old
+    return f"ExpressionAttributeValues contains invalid value: {mistake.old} for key :v"
 
 
 def cases() -> Iterator[Case]:
     for place in PLACES:
-        for fault in FAULTS:
+        for mistake in MISTAKES:
             yield Case(
-                f"{fault.what} in {place.what}",
+                f"{mistake.what} in {place.what}",
                 place.operation,
-                place.request(fault.value),
-                text_of(fault, place.layer),
+                place.request(mistake.value),
+                text_of(mistake, place.layer),
                 "errors.md sections 3 and 6.2, limits.md section 2",
             )
 
@@ -327,7 +327,7 @@ BEFORE: list[tuple[str, dict[str, Any]]] = [
     )
     for operation, request in BEFORE
 )
-def test_values_of_a_key_are_told_before_expressions(world: World, case: Case) -> None:
+def test_values_of_a_key_are_reported_before_expressions(world: World, case: Case) -> None:
     world.refuses(case)
 
 
@@ -354,5 +354,5 @@ def test_values_of_a_key_are_told_before_expressions(world: World, case: Case) -
         ),
     )
 )
-def test_values_of_several_keys_are_told_before_projections(world: World, case: Case) -> None:
+def test_values_of_several_keys_are_reported_before_projections(world: World, case: Case) -> None:
     world.refuses(case)

@@ -5,15 +5,15 @@ Lines that start with `# ` are prose. The commands of a script share names, valu
     names {..}   values {..}   item {..}          JSON, set for what follows
     schema pk:S sk:N / schema a:S,b:S / c:S       HASH attributes, then RANGE attributes
     parse-condition T   parse-update T   parse-projection T       the tree, as nested lists
-    condition T   filter T                        true, false, or the refusal
-    update T                                      the changed attributes of the item, or the refusal
+    condition T   filter T                        true, false, or the rejection
+    update T                                      the changed attributes of the item, or the rejection
     updated-old T   updated-new T                 the fragments that UPDATED_OLD and UPDATED_NEW return
     project T                                     the selected part of the item
     key T                                         the resolved key condition
     unused T                                      binds T as a filter, then checks that all is used
     expected J   expected-or J   legacy-filter J   legacy-update J   legacy-key J   legacy-get J
 
-Refusals are marked with `!`. After each command the item is checked to be what it was before.
+Rejections are marked with `!`. After each command the item is checked to be what it was before.
 
 `FARADISC_REWRITE=1 pytest tests/golden/expressions` writes the answers of today; read the diff.
 """
@@ -119,8 +119,8 @@ class Session:
         before = json.dumps(self.item)
         try:
             return self.run(command, argument)
-        except ValidationException as refusal:
-            return f"! {refusal.message}"
+        except ValidationException as rejection:
+            return f"! {rejection.message}"
         finally:
             assert json.dumps(self.item) == before, "evaluation changed the item"
 

@@ -62,7 +62,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     keys = [key for key, _ in rows]
     present = [(k, r) for k, r in zip(keys, await _read(store, part, keys), strict=True) if r is not None]
     batches = {part: Batch(part, checks=[(key, version) for key, (version, _) in present])}
-    added = await _add_missing(store, index, [payload for _, (_, payload) in present], batches)
+    added = await add_missing(store, index, [payload for _, (_, payload) in present], batches)
     moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
     batches[JOBS_PART] = Batch(
         JOBS_PART,
@@ -153,7 +153,7 @@ class Cursor:
         return orjson.dumps([self.slot, self.after.hex() if self.after is not None else None, self.seen])
 
 
-async def _add_missing(
+async def add_missing(
     store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
 ) -> list[tuple[bytes, bytes, int]]:
     """Adds the missing entries of these records to the batches; returns their parts, row keys and sizes."""

@@ -54,10 +54,10 @@ async def commit_outcomes(
         for entry in outcome.entries:
             if entry.index.status == "CREATING":
                 await _skip_missing_entry(store, entry)
-            _add_entry(batches, entry)
+            add_entry(batches, entry)
     if in_collections:
         await _add_collections(store, batches, in_collections)
-    _add_history(batches, outcomes)
+    add_history(batches, outcomes)
     if also is not None:
         batches.by_part[also.part] = also
     if not batches.by_part:
@@ -140,7 +140,7 @@ async def _skip_missing_entry(store: Store, entry: EntryChange) -> None:
         entry.old_bytes = 0
 
 
-def _add_entry(batches: _Batches, entry: EntryChange) -> None:
+def add_entry(batches: _Batches, entry: EntryChange) -> None:
     vectors = entry.index.vectors
     if vectors is not None:
         batches.vectors.extend((vectors, row[1]) for row in (entry.delete, entry.put) if row)
@@ -191,7 +191,7 @@ def _collection_delta(outcome: Outcome) -> int:
     )
 
 
-def _add_history(batches: _Batches, outcomes: Sequence[Outcome]) -> None:
+def add_history(batches: _Batches, outcomes: Sequence[Outcome]) -> None:
     """Stores the old images on tables with point-in-time recovery, at one moment for the whole commit."""
     at_ns = 0
     for outcome in outcomes:
