@@ -1,8 +1,9 @@
 """All tables' throughput: their resources over time, and what is stored of them.
 
-The capacity model is passive: it advances when it is told the time. Reading the time here lets it catch up
-first, so a request sees the partitions and balances of its own moment. A background job does the same when no
-requests come, and stores what has changed (partition maps, peaks, warm throughput, Contributor Insights).
+The capacity model is passive: it advances when a caller passes in the time. Reading the time here lets it
+catch up first, so a request sees the partitions and balances of its own moment. A background job does the
+same when no requests come, and stores what has changed (partition maps, peaks, warm throughput, Contributor
+Insights).
 
 Stored: one row per table in METER_PART, key the table's id, value JSON. Buckets start anew (capacity.md
 section 2.16). Sizes of partitions that were not counted, because nothing was enforced or rows were imported,
@@ -104,7 +105,7 @@ class Meter:
         self._stepping = asyncio.Lock()
         self._next_save_ns = 0
         self.recent: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
-        """Splits, refusals to split and growth, for people."""
+        """Splits, rejected splits and growth, for the admin API."""
 
     async def load(self) -> None:
         """Read what was stored; before the first table is attached."""
@@ -303,7 +304,7 @@ class Meter:
     async def configure(self, meter: TableMeter, profile: str | None) -> None:
         """Give one table a profile of its own ("aws:30/10"); None: that of the server again.
 
-        Its partitions, peaks and warm values stay; its banks begin anew. Raises: ValueError.
+        Its partitions, peaks and warm throughput stay; its buckets start anew. Raises ValueError.
         """
         self._adopt_override(meter, profile)
         self._measurements.forget(meter, *meter.provisions)
@@ -335,7 +336,7 @@ class Meter:
     # --- Recording ---
 
     async def record(self, recorder: TraceRecorder | None) -> None:
-        """Tell a recorder of every charge from now on; None: nobody any more."""
+        """Records every charge from now on; None: stops recording."""
         self._recorder = recorder
         for meter in self.tables():
             if recorder is not None:
@@ -522,8 +523,10 @@ class Meter:
 def _next_full(registry: ResourceRegistry, looked_at: dict[Resource, set[str]]) -> int | None:
     """When a full partition is looked at that was not; it then is. One without a place to cut is looked at
     again and again, to no other end."""
-    told = [(resource, resource.next_full(looked_at[resource])) for resource in registry.resources.values()]
-    found = [(*each, resource) for resource, each in told if each is not None]
+    next_ones = [
+        (resource, resource.next_full(looked_at[resource])) for resource in registry.resources.values()
+    ]
+    found = [(*each, resource) for resource, each in next_ones if each is not None]
     if not found:
         return None
     moment = min(at for at, _, _ in found)

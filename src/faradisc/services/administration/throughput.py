@@ -1,4 +1,4 @@
-"""A table's throughput from inside: rates, banks, partitions with heat and bytes, hot keys; and its levers.
+"""A table's throughput from inside: rates, burst balances, partitions, hot keys; and how it is changed.
 
 Source: capacity.md section 2.16, "Admin API".
 """
@@ -33,15 +33,15 @@ _Pair = tuple[int | None, int | None]
 
 
 class AdminError(Exception):
-    """A request that cannot be done; the text is one sentence for people."""
+    """The request cannot be done; the text is one sentence that says why."""
 
 
 class NoSuchTable(AdminError):
-    """What it is about is not there."""
+    """The table does not exist."""
 
 
 def describe(table: Table) -> dict[str, Any]:
-    """The throughput of a table and its global indexes, as of now."""
+    """Returns the throughput of a table and its global indexes, as of now."""
     meter = table.meter
     now = meter.now()
     keys = {index.name: index.placement.key for index in table.global_indexes}
@@ -72,7 +72,7 @@ def _resource(resource: Resource, key: KeySchema, now: int) -> dict[str, Any]:
 
 
 def _hot_keys(part: Partition, key: KeySchema) -> list[dict[str, Any]]:
-    """The heaviest keys of a partition while it is hot; nobody watches cold ones."""
+    """Returns the heaviest keys of a hot partition; keys of others are not recorded."""
     found: list[dict[str, Any]] = []
     for direction, bucket in (("read", part.reads), ("write", part.writes)):
         watch = bucket.watch
@@ -88,15 +88,15 @@ def _hot_keys(part: Partition, key: KeySchema) -> list[dict[str, Any]]:
 
 
 async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Pull levers of a table, or with "index" of one of its global indexes; what it is like afterwards.
+    """Changes a table, or with "index" one of its global indexes. Returns its new description.
 
-        profile         "aws:30/10", or null for the server's own
-        balance         {"read": units, "write": units}    what is banked, or left of an on-demand maximum
-        partition       {"id": ..., "read": units, "write": units}    what one partition has left
-        partitions      count    split at once until there are so many
-        previous_peak   {"read": units, "write": units}    what on-demand capacity doubles
+        profile         "aws:30/10", or null for the server's own balance         {"read": units, "write":
+        units}    the burst balance, or what is left of an on-demand maximum partition       {"id": ...,
+        "read": units, "write": units}    what one partition has left partitions      count    split at once
+        until there are so many previous_peak   {"read": units, "write": units}    what on-demand capacity
+        doubles
 
-    All of it, or with a mistake in it nothing. Raises: AdminError.
+    Changes everything, or nothing if one member is invalid. Raises AdminError.
     """
     levers = _read(table, wanted, _config(meter, table, wanted))
     if "profile" in wanted:
@@ -104,7 +104,7 @@ async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[
     resource = table.meter.resource_of(levers.index)
     now = table.meter.now()
     if levers.balance is not None:
-        _set_banks(resource, levers.balance, now)
+        _set_balances(resource, levers.balance, now)
     if levers.partition is not None:
         _set_partition(resource, *levers.partition, now)
     events = []
@@ -120,7 +120,7 @@ async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class _Levers:
-    """What is to be pulled, but for the profile."""
+    """The changes, without the profile."""
 
     index: str | None
     balance: _Pair | None
@@ -151,7 +151,7 @@ def _read(table: Table, wanted: Mapping[str, Any], config: CapacityConfig) -> _L
     resource = table.meter.resource_of(index)
     balance = _pair(wanted["balance"], "balance") if "balance" in wanted else None
     if balance is not None:
-        _check_banks(resource, balance, config)
+        _check_balances(resource, balance, config)
     partitions = _number(wanted["partitions"], "partitions", 1) if "partitions" in wanted else None
     if partitions is not None and partitions > PARTITIONS_MAX:
         raise AdminError(f"More than {PARTITIONS_MAX:,} partitions are not made.")
@@ -166,7 +166,7 @@ def _read(table: Table, wanted: Mapping[str, Any], config: CapacityConfig) -> _L
     )
 
 
-def _check_banks(resource: Resource, balance: _Pair, config: CapacityConfig) -> None:
+def _check_balances(resource: Resource, balance: _Pair, config: CapacityConfig) -> None:
     """Raises: AdminError where there is nothing that could have this balance."""
     for units, maximum in zip(balance, (resource.state.max_read, resource.state.max_write), strict=True):
         if units is None:
@@ -177,11 +177,11 @@ def _check_banks(resource: Resource, balance: _Pair, config: CapacityConfig) -> 
             raise AdminError(f"There is no burst balance: {config.profile} gives each partition its own.")
 
 
-def _set_banks(resource: Resource, balance: _Pair, now: int) -> None:
+def _set_balances(resource: Resource, balance: _Pair, now: int) -> None:
     for limiter, units in zip(resource.limiters, balance, strict=True):
-        bank = limiter.table_bucket or limiter.maximum
-        if units is not None and bank is not None:
-            bank.set_balance(now, units * UNIT)
+        bucket = limiter.table_bucket or limiter.maximum
+        if units is not None and bucket is not None:
+            bucket.set_balance(now, units * UNIT)
 
 
 def _partition(resource: Resource, wanted: Any) -> tuple[str, _Pair]:

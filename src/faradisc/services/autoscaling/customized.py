@@ -53,7 +53,7 @@ def value_of(specification: Mapping[str, Any], sources: Sources, scope: str, min
 
 
 def alarm_members(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """What PutMetricAlarm is told of the metric."""
+    """Returns the members of PutMetricAlarm that name the metric."""
     if "Metrics" in specification:
         return {"Metrics": _by_minute(specification)}
     named = {member: specification[member] for member in _OF_ONE if member in specification}

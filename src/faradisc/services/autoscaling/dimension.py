@@ -51,8 +51,8 @@ class Scaled:
         return f"{self.direction.lower()} capacity units"
 
     def update(self, units: int) -> dict[str, Any]:
-        """The UpdateTable request that provides so many units in this direction, and says nothing of the
-        other: whoever changes that meanwhile is not overruled."""
+        """Returns the UpdateTable request for these units. It leaves out the other direction, which a client
+        may have changed meanwhile."""
         throughput = {f"{self.direction}CapacityUnits": units}
         if self.index is None:
             return {"TableName": self.table, "ProvisionedThroughput": throughput}

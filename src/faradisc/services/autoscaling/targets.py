@@ -19,7 +19,7 @@ from faradisc.services.cloudwatch.documents import DocumentStore, Key, from_docu
 from faradisc.storage.api import Store
 
 ACTIVITIES_NS = 42 * DAY_NS
-"""How long activities are told of: six weeks (documentation of DescribeScalingActivities)."""
+"""How long activities are returned: six weeks (documentation of DescribeScalingActivities)."""
 ACTIVITIES_MAX = 10_000
 """Of all targets together; the oldest are forgotten first."""
 
@@ -43,7 +43,7 @@ class Activity:
     message: str
     ended_ns: int | None = None
     not_scaled: list[dict[str, Any]] = field(default_factory=list)
-    """Reasons for which nothing was done; told only to who asks for such activities."""
+    """Reasons why nothing was done; returned only with IncludeNotScaledActivities."""
 
     def describe(self) -> dict[str, Any]:
         described: dict[str, Any] = {

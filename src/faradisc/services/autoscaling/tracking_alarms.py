@@ -1,7 +1,7 @@
 """The CloudWatch alarms of a target tracking policy, named and set as the service names and sets them.
 
 AlarmHigh and AlarmLow drive the policy; their states are the policy's own (capacity/autoscaling.py). The
-other two watch for changes of capacity by somebody else and follow their metric like any alarm; a policy of
+other two watch for changes of capacity by clients and follow their metric like any alarm; a policy of
 a metric of the client's own has none of those.
 
 Source: capacity.md section 2.13; V120.
@@ -45,7 +45,7 @@ def alarm_name(target: Target, policy: ScalingPolicy, kind: str) -> str:
 
 
 def references(target: Target, policy: ScalingPolicy) -> list[dict[str, str]]:
-    """The alarms as Application Auto Scaling tells of them."""
+    """Returns the alarms as members of a scaling policy."""
     names = [alarm_name(target, policy, kind) for kind in kinds_of(policy)]
     arn = f"arn:aws:cloudwatch:{target.region}:{target.account}:alarm"
     return [{"AlarmName": name, "AlarmARN": f"{arn}:{name}"} for name in names]

@@ -278,7 +278,7 @@ class AutoScaler:
         decision = policy.decided
         assert decision is not None
         if decision.present != present.capacity or self._suspended(target, decision):
-            # Somebody else was faster; the alarm decides again on what there is now.
+            # A client was faster; the alarm decides again on what there is now.
             policy.decided = None
             return True
         kind = tracking_alarms.HIGH if decision.why == "high" else tracking_alarms.LOW
@@ -302,7 +302,7 @@ class AutoScaler:
         return f"monitor alarm {name} in state ALARM triggered policy {policy.name}"
 
     async def _change(self, target: Target, wanted: int, cause: str) -> bool | None:
-        """UpdateTable. True when it was accepted, False when it was refused or somebody else has made the
+        """UpdateTable. True when it was accepted, False when it was refused or a client has made the
         change, None to ask again later."""
         scaled = target.scaled
         call = Call("UpdateTable", scaled.update(wanted), True, target.region, target.account)
@@ -328,7 +328,7 @@ class AutoScaler:
         return True
 
     async def _note_failure(self, target: Target, wanted: int, cause: str, why: str) -> None:
-        """A change that was refused; told once, however often it is tried again."""
+        """Records a rejected change once, however often it is tried again."""
         description = f"Setting {target.scaled.words} to {wanted}."
         last = self._targets.last_activity(target)
         if last is not None and (last.status, last.description) == ("Failed", description):

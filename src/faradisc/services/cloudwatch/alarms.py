@@ -2,7 +2,7 @@
 
 The alarms' part of the store has a row per alarm, key ["alarm", place, name], and a row per event, key
 ["event", number]. All of it is held in memory too. A change is made there first and committed before
-anybody is answered.
+a request is answered.
 """
 
 from __future__ import annotations

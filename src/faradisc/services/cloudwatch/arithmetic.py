@@ -37,7 +37,7 @@ Series = dict[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Series in a row, each with the label it is told under."""
+    """An ordered list of series with their labels."""
 
     members: list[Series]
     labels: list[str]

@@ -29,7 +29,7 @@ class TooManySeries(Exception):
 class CustomSeries:
     minutes: dict[int, Statistic] = field(default_factory=dict)
     order: list[int] = field(default_factory=list)
-    """The minutes in order of time: points may come in any, and are asked for by stretches."""
+    """The minutes in order of time: points arrive in any order and are read by ranges."""
     unit: str = "None"
     """Of the last point put. Assumed: one metric has one unit."""
 

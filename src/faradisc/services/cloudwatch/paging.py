@@ -1,4 +1,4 @@
-"""Pages of a sorted list, continued after the key of the last element told."""
+"""Pages of a sorted list, continued after the key of the last element returned."""
 
 from __future__ import annotations
 
@@ -17,29 +17,30 @@ def page(
     key: Callable[[Element], Any],
     token: str | None,
     size: int,
-    refusal: type[Exception],
+    invalid_token: type[Exception],
 ) -> tuple[list[Element], str | None]:
     """The elements after a token's, and the token of the next page, if there is one.
 
     elements: sorted by `key`, which gives lists of strings and numbers, and no two alike. Elements that come
-    or go between two pages are told or left out, never twice told. Raises: `refusal` for a foreign token.
+    or go between two pages may be missed, but none is returned twice. Raises `invalid_token` for another
+    token.
     """
     if token is not None:
-        after = _read(token, refusal)
+        after = _read(token, invalid_token)
         try:
             elements = [element for element in elements if key(element) > after]
         except TypeError:
-            raise refusal from None
+            raise invalid_token from None
     paged = list(elements[:size])
     more = len(elements) > size
     return paged, urlsafe_b64encode(orjson.dumps(key(paged[-1]))).decode() if more else None
 
 
-def _read(token: str, refusal: type[Exception]) -> Any:
+def _read(token: str, invalid_token: type[Exception]) -> Any:
     try:
         after = orjson.loads(urlsafe_b64decode(token))
     except (ValueError, Base64Error):
-        raise refusal from None
+        raise invalid_token from None
     if type(after) is not list:
-        raise refusal
+        raise invalid_token
     return after

@@ -46,7 +46,7 @@ class Query:
 
 
 def checked_period(seconds: int) -> int:
-    """The period in which points can be told. Raises: ValidationException."""
+    """Returns the period of the points. Raises ValidationException."""
     if seconds in SHORT_PERIODS_S:
         return 60
     if seconds % 60:

@@ -43,7 +43,7 @@ def condition_of(terms: str) -> Condition:
 
 
 def labels_of(found: Sequence[MetricName]) -> list[str]:
-    """What tells the metrics that were found apart; the name of a metric alone where nothing does."""
+    """Returns what distinguishes the metrics that were found; their name where nothing does."""
     rows = [[metric.namespace, metric.name, *(value for _, value in metric.dimensions)] for metric in found]
     if len({len(row) for row in rows}) > 1:
         return [" ".join(row) for row in rows]

@@ -60,7 +60,7 @@ class Sources:
         return self.custom.get(metric.key, start_ns, end_ns, period_s)
 
     def unit(self, metric: MetricName) -> str | None:
-        """None for a metric nobody knows."""
+        """Returns the unit; None for an unknown metric."""
         if metric.namespace == NAMESPACE:
             known = METRICS.get(metric.name)
             return None if known is None else known.unit

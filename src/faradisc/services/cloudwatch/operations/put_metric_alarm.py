@@ -1,7 +1,7 @@
 """PutMetricAlarm: an alarm on a metric, or on an expression over metrics.
 
-Settings without behaviour behind them are refused. Actions are kept and told of; when one is due, the alarm's
-history says that it was not carried out.
+Settings without behaviour behind them are refused. Actions are stored and returned; when one is due, the
+alarm's history says that it was not carried out.
 """
 
 from __future__ import annotations
