@@ -9,10 +9,9 @@ from typing import Any
 
 from faradisc.engine.tables.change import Change
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
-from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
-from faradisc.operations.item_writes import add_consumption, write_item
+from faradisc.operations.item_writes import add_consumption, old_attributes, write_item
 
 
 async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -25,8 +24,6 @@ async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
     check_key(key, table.key)
     check_paths_into_keys(table.schema, condition)
     outcome = await write_item(backend, call, Change(table, key, lambda _: None, condition))
-    result: dict[str, Any] = {}
-    if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
-        result["Attributes"] = item_record.json_of(outcome.old.record)
+    result = old_attributes(call, outcome)
     add_consumption(result, call, outcome)
     return result

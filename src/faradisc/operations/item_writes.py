@@ -8,6 +8,7 @@ from typing import Any
 from faradisc.capacity import units
 from faradisc.engine.tables.change import Change, ConditionFailed, Outcome
 from faradisc.engine.tables.writes import apply_change
+from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 
@@ -27,6 +28,14 @@ async def write_item(backend: Backend, call: Call, change: Change) -> Outcome:
     except ConditionFailed as failed:
         with_item = call.request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
         raise failed.as_api_error(with_item=with_item) from None
+
+
+def old_attributes(call: Call, outcome: Outcome) -> dict[str, Any]:
+    """Returns the Attributes member with the old item, if the request asks for it and there was one."""
+    old = outcome.old.record
+    if old is None or call.request.get("ReturnValues") != "ALL_OLD":
+        return {}
+    return {"Attributes": item_record.json_of(old)}
 
 
 def add_consumption(result: dict[str, Any], call: Call, outcome: Outcome) -> None:

@@ -12,11 +12,10 @@ from faradisc.engine.tables.change import PUT_TOO_LARGE, Change, is_too_large
 from faradisc.engine.tables.keys import check_index_keys, check_item_keys, check_paths_into_keys
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
-from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_write_condition, check_return_values
-from faradisc.operations.item_writes import add_consumption, write_item
+from faradisc.operations.item_writes import add_consumption, old_attributes, write_item
 
 
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -33,9 +32,7 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
         raise ValidationException(PUT_TOO_LARGE)
     change = Change(table, item, lambda _: item, condition, size=size)
     outcome = await write_item(backend, call, change)
-    result: dict[str, Any] = {}
-    if request.get("ReturnValues") == "ALL_OLD" and outcome.old.record is not None:
-        result["Attributes"] = item_record.json_of(outcome.old.record)
+    result = old_attributes(call, outcome)
     add_consumption(result, call, outcome)
     return result
 

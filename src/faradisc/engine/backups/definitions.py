@@ -18,6 +18,7 @@ from faradisc.engine.tables.definition import (
     checked_units,
     invalid,
     reject_unsupported,
+    table_units,
 )
 from faradisc.engine.tables.state import Elements, IndexState, TableState, VectorIndexState
 from faradisc.engine.tables.throughput import Maximum, checked_maximum
@@ -60,20 +61,10 @@ def _used(source: TableState, definition: TableDefinition) -> list[tuple[str, st
 
 
 def _units(source: TableState, throughput: Mapping[str, int] | None, billing_mode: str) -> tuple[int, int]:
-    if billing_mode == "PAY_PER_REQUEST":
-        if throughput is not None:
-            raise invalid(
-                "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
-                "when BillingMode is PAY_PER_REQUEST"
-            )
-        return (0, 0)
-    if throughput is not None:
-        return checked_units(throughput)
-    if source.billing_mode == "PAY_PER_REQUEST":
-        raise invalid(
-            "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
-        )
-    return source.throughput.units
+    """Returns the requested provisioned units, or else those of a provisioned source."""
+    if throughput is None and billing_mode == source.billing_mode == "PROVISIONED":
+        return source.throughput.units
+    return table_units(throughput, billing_mode)
 
 
 def _maximum(

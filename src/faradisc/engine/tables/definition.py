@@ -121,7 +121,7 @@ def _reject_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
 def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     """Returns the definition in a CreateTable request. Raises ValidationException for its first error."""
     billing_mode = request.get("BillingMode", "PROVISIONED")
-    units = _table_units(request.get("ProvisionedThroughput"), billing_mode)
+    units = table_units(request.get("ProvisionedThroughput"), billing_mode)
     for index in request.get("GlobalSecondaryIndexes", ()):
         _check_bounds(index.get("ProvisionedThroughput"), index["IndexName"])
     definitions = [(d["AttributeName"], d["AttributeType"]) for d in request.get("AttributeDefinitions", ())]
@@ -188,7 +188,8 @@ def required_view_type(specification: Mapping[str, Any]) -> str:
 # --- Throughput ----------------------------------------------------------------------------------
 
 
-def _table_units(throughput: Mapping[str, int] | None, billing_mode: str) -> tuple[int, int]:
+def table_units(throughput: Mapping[str, int] | None, billing_mode: str) -> tuple[int, int]:
+    """Returns the provisioned units of a new table; zeros on demand. Raises ValidationException."""
     if billing_mode == "PAY_PER_REQUEST":
         if throughput is not None:
             raise invalid(
