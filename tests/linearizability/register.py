@@ -1,9 +1,8 @@
-"""Checks that the history of one item is linearizable: Wing and Gong's search, with Lowe's cache of visited
-states.
+"""Checks that the history of one item is linearizable: Wing and Gong's search, with Lowe's cache of states.
 
 Every operation takes effect at one moment between its call and its return, and sees the result of the one
 before it. The search takes the calls in order of time: an operation may come next if no other remaining one
-returned before it was called. States visited before, the same operations in any order with the same result,
+returned before it was called. Known states, the same operations in any order with the same result,
 are not searched again; so the search, exponential in theory, is fast on histories of one item.
 
 An operation whose answer was lost may have taken effect at any time after its call, or never. Each would
