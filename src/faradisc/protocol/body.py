@@ -14,6 +14,7 @@ Infinity are rejected.
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any
 
@@ -37,6 +38,11 @@ _UNPACKED_BYTES_MIN = 1024 * 1024
 PARSED_AT_ONCE_TOKENS_MAX = 100_000
 """Commas and colons of a body that orjson parses; it takes some 10 ms for them."""
 _PIECE_BYTES = 16 * 1024
+
+_LEVELS_MAX = 1024
+"""Nested objects and lists, orjson's limit; the other parser takes memory by the square of their number."""
+_BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+"""A string, or a bracket outside of one."""
 
 
 class BodyTooLarge(Exception):
@@ -70,6 +76,8 @@ def read_large_object(body: bytes) -> dict[str, Any]:
     """
     if body.count(b",") + body.count(b":") <= PARSED_AT_ONCE_TOKENS_MAX:
         return read_object(body)
+    if _is_too_deep(body):
+        raise SerializationException
     import ijson.backends  # noqa: PLC0415 - few servers receive such a body
 
     documents: list[Any] = ijson.sendable_list()
@@ -83,6 +91,19 @@ def read_large_object(body: bytes) -> dict[str, Any]:
     if len(documents) != 1 or type(documents[0]) is not dict:
         raise SerializationException
     return documents[0]
+
+
+def _is_too_deep(body: bytes) -> bool:
+    levels = 0
+    for found in _BRACKETS.finditer(body):
+        match body[found.start()]:
+            case 0x5B | 0x7B:
+                levels += 1
+                if levels > _LEVELS_MAX:
+                    return True
+            case 0x5D | 0x7D:
+                levels -= 1
+    return False
 
 
 def dismantle(document: Any) -> None:
