@@ -21,38 +21,27 @@ Source: capacity.md section 3.2.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
 
 from faradisc.capacity.buckets import Bucket
-from faradisc.capacity.config import HALF_UNIT, HASH_BYTES, SECOND_NS
+from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.partitions import PartitionBucket
 from faradisc.capacity.throttle import Cause
+from faradisc.tools.planner.simulation.partition_keys import PartitionKeys
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.workload.key_distributions import (
-    HASH_SPACE,
-    ONE,
-    SORT_BYTES,
-    Key,
-    KeyModel,
-    Shape,
-    hash_position,
-)
-from faradisc.tools.planner.workload.streams import Arrivals, Flow, Stream
+from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Shape
+from faradisc.tools.planner.workload.streams import Arrivals, Flow, IndexCharge, Stream
 
 Array = NDArray[np.float64]
 ROUNDS_MAX = 60
 """Directions are solved in no more rounds than this."""
 PRECISION = 5e-4
 """Fractions rest when none changes by more than this."""
-SHAPES_CACHED = 8
-WATCHED_KEYS = 24
-"""Keys of a hot partition that its heat watch is given, one by one, in each second."""
-WATCHED_REST = 8
-"""Other named keys that it is given, and locations of keys without a name."""
 
 
 class DirectionState:
@@ -70,8 +59,7 @@ class DirectionState:
         self._throttled = np.zeros(0)
         self._throttled_whole = 0.0
         self._offered_half = 0.0
-        self._weights: dict[int, tuple[Shape, Array]] = {}
-        self._busiest: list[tuple[Shape, float]] = []
+        self._busiest: list[tuple[Shape | None, float]] = []
         self._busiest_half = 0.0
         self.follow_splits()
 
@@ -87,17 +75,13 @@ class DirectionState:
             demand.record_keys()
         self.buckets = buckets
         self.bounds = [(bucket.partition.low, bucket.partition.high) for bucket in buckets]
-        self._weights.clear()
         self.admits = np.ones(len(buckets))
         heirs = np.zeros((len(old), len(buckets)))
         position = {bucket: number for number, bucket in enumerate(buckets)}
         for number, bucket in enumerate(old):
             parent = bucket.partition
-            mine = (
-                [position[bucket]]
-                if bucket in position
-                else [child for child, (low, _) in enumerate(self.bounds) if parent.holds(low)]
-            )
+            children = [child for child, (low, _) in enumerate(self.bounds) if parent.holds(low)]
+            mine = [position[bucket]] if bucket in position else children
             heirs[number, mine] = 1 / len(mine)
         self._throttled = self._throttled @ heirs if old else np.zeros(len(buckets))
         for demand in self.demands:
@@ -105,14 +89,8 @@ class DirectionState:
 
     def weights(self, shape: Shape) -> Array:
         """Returns the fraction of a shape's requests that each partition gets."""
-        found = self._weights.get(id(shape))
-        if found is not None and found[0] is shape:
-            return found[1]
-        if len(self._weights) >= SHAPES_CACHED:
-            self._weights.clear()
-        weights = np.array([shape.weight_between(low, high) for low, high in self.bounds], dtype=float)
+        weights: Array = np.array([shape.weight_between(*bounds) for bounds in self.bounds], dtype=float)
         weights /= weights.sum()
-        self._weights[id(shape)] = (shape, weights)
         return weights
 
     # --- Supply and load ---
@@ -120,14 +98,8 @@ class DirectionState:
     def measure(self, now: int) -> bool:
         """Adds up the supply of this second and the load of its requests. Returns whether the supply falls
         short of the load."""
-        limiter = self.limiter
         self._supply, self._cause, self._debt = inf, Cause.PROVISIONED, inf
-        limits = [(quota, Cause.ACCOUNT) for quota in limiter.quotas]
-        for bucket, cause in (
-            *limits,
-            (limiter.maximum, Cause.MAX_ON_DEMAND),
-            (limiter.table_bucket, Cause.PROVISIONED),
-        ):
+        for cause, bucket in self._limits():
             if bucket is not None:
                 supply = _supply(bucket, now)
                 if supply < self._supply:
@@ -141,6 +113,13 @@ class DirectionState:
             load += requests * demand.partition_cost
             whole += float(requests.sum()) * min(demand.cost, self._debt)
         return whole > self._supply or bool((load > self._supplies).any())
+
+    def _limits(self) -> Iterator[tuple[Cause, Bucket | None]]:
+        """Yields the limits of the whole direction, in the order in which they are checked."""
+        for quota in self.limiter.quotas:
+            yield Cause.ACCOUNT, quota
+        yield Cause.MAX_ON_DEMAND, self.limiter.maximum
+        yield Cause.PROVISIONED, self.limiter.table_bucket
 
     def admit_all(self) -> None:
         self.admits, self.whole_admits = np.ones(len(self.buckets)), 1.0
@@ -166,7 +145,7 @@ class DirectionState:
     def charge_whole(self, now: int, requests: float, cost: int) -> None:
         """Charges admitted requests to the limits of the whole direction."""
         nano = int(requests * min(cost, self._debt))
-        for bucket in (*self.limiter.quotas, self.limiter.maximum, self.limiter.table_bucket):
+        for _, bucket in self._limits():
             if bucket is not None:
                 bucket.take(now, nano)
 
@@ -181,11 +160,7 @@ class DirectionState:
         first_attempts = sum(demand.arrived * demand.half_units for demand in self.demands)
         if first_attempts > self._busiest_half:
             self._busiest_half = first_attempts
-            self._busiest = [
-                (demand.shape, demand.arrived * demand.half_units)
-                for demand in self.demands
-                if demand.shape is not None
-            ]
+            self._busiest = [(demand.shape, demand.arrived * demand.half_units) for demand in self.demands]
 
     def record_throttles(self) -> None:
         """Counts the throttle events of this second: first those of the whole direction, then those of
@@ -215,7 +190,7 @@ class DirectionState:
         """Records what each key was asked for in the busiest second of the present shapes."""
         peaks: dict[str, float] = {}
         for shape, half_units in self._busiest:
-            for key in shape.keys:
+            for key in shape.keys if shape is not None else ():
                 peaks[key.name] = peaks.get(key.name, 0) + half_units * key.weight / ONE
         for name, peak in peaks.items():
             self.record.keys.add_peak(name, round(peak))
@@ -246,25 +221,19 @@ class Demand:
     """The requests of one stream that one direction is asked for, by attempt and partition."""
 
     def __init__(
-        self,
-        direction: DirectionState,
-        keys: KeyModel,
-        half_units: int,
-        attempts: int,
-        horizon_s: int,
-        *,
-        grows: int = 0,
-        items: int = 0,
-        eventual: bool = False,
+        self, charged: Stream | IndexCharge, keys: KeyModel, direction: DirectionState, ring: tuple[int, int]
     ) -> None:
-        self.direction, self.keys = direction, keys
-        self.half_units, self.grows, self.items = half_units, grows, items
+        """`ring`: seconds of the ring of retries, and attempts."""
+        self.direction, self.keys, self._charged = direction, keys, charged
+        self.half_units = half_units = charged.half_units
         self.cost = half_units * HALF_UNIT
-        self.partition_cost = half_units * (direction.limiter.eventual_half if eventual else HALF_UNIT)
+        self.partition_cost = half_units * (
+            direction.limiter.eventual_half if charged.eventual else HALF_UNIT
+        )
         partitions = len(direction.buckets)
-        self.returning = np.zeros((horizon_s + 1, attempts, partitions))
+        self.returning = np.zeros((*ring, partitions))
         """A ring by second: retries that are due then."""
-        self.arriving = np.zeros((attempts, partitions))
+        self.arriving = np.zeros((ring[1], partitions))
         """Requests of this second: first attempts, and retries of those throttled earlier."""
         self.present = self.arriving
         """These, and retries of requests that this second throttled."""
@@ -279,7 +248,7 @@ class Demand:
         self._asked = 0.0
         self._half_left = 0.0
         self._uncounted = np.zeros(partitions)
-        self._keys: dict[int, tuple[list[tuple[Key, float]], list[Key], float]] = {}
+        self._keys: dict[int, PartitionKeys] = {}
         direction.demands.append(self)
 
     def inherit(self, heirs: Array) -> None:
@@ -311,7 +280,7 @@ class Demand:
 
     def charge(self, admitted: Array, now: int, second: int) -> None:
         """Charges admitted requests, by partition."""
-        direction, half_units = self.direction, self.half_units
+        direction, charged, half_units = self.direction, self._charged, self.half_units
         self._uncounted += admitted
         # Sums over partitions are rounded, so that the whole direction is exact within one request.
         sums = np.floor(np.maximum.accumulate(np.cumsum(self._uncounted)) + 1e-6)
@@ -333,50 +302,18 @@ class Demand:
                 bucket.charged += count
                 direction.record.partition(bucket).half_units += half_units * count
                 if bucket.watch is not None and self._weights[number]:
-                    self._watch(number, bucket, nano, second)
-            if self.grows or self.items:
+                    for location, part in self._keys_of(number).locations(second):
+                        bucket.watch.add(location, int(nano * part))
+            if charged.grows or charged.items:
                 partition = bucket.partition
-                partition.bytes = max(partition.bytes + self.grows * count, 0)
-                partition.items = max(partition.items + self.items * count, 0)
+                partition.bytes = max(partition.bytes + charged.grows * count, 0)
+                partition.items = max(partition.items + charged.items * count, 0)
 
-    def _watch(self, number: int, bucket: PartitionBucket, nano: int, second: int) -> None:
-        """Gives the heat watch of a partition locations that admitted requests name: of the heaviest keys, of
-        some of the other named keys, and of some keys without a name; other ones in each second."""
-        assert bucket.watch is not None and self.shape is not None
-        low, high = self.direction.bounds[number]
-        heaviest, others, others_part = self._keys_of(number)
-        step = len(others) // WATCHED_REST
-        chosen = others[second % step :: step][:WATCHED_REST] if step else others
-        tail = 1 - others_part - sum(part for _, part in heaviest)
-        for key, part in (*heaviest, *((key, others_part / len(chosen)) for key in chosen)):
-            count = max(1, min(WATCHED_KEYS, int(part * 2 * WATCHED_KEYS)))
-            locations = self.shape.sample_locations(key, low, high, count, second + 1)
-            for location in locations:
-                bucket.watch.add(location, int(nano * part / len(locations)))
-        if tail > 0.01 and self.shape.tail:
-            begin, end = hash_position(low), hash_position(high)
-            sort_key = b"" if self.shape.sort == "one" else (second + 1).to_bytes(SORT_BYTES, "big")
-            for at in range(WATCHED_REST):
-                offset = int((at + second * 0.618 % 1) / WATCHED_REST * (end - begin))
-                location = min(begin + offset, HASH_SPACE - 1).to_bytes(HASH_BYTES, "big")
-                bucket.watch.add(location + sort_key, int(nano * tail / WATCHED_REST))
-
-    def _keys_of(self, number: int) -> tuple[list[tuple[Key, float]], list[Key], float]:
-        """Returns the heaviest keys of a partition with their parts of its requests, the other named keys,
-        and their part in all."""
+    def _keys_of(self, number: int) -> PartitionKeys:
         found = self._keys.get(number)
         if found is None:
             assert self.shape is not None
-            weight = float(self._weights[number]) * ONE
-            keys = self.shape.keys_between(*self.direction.bounds[number])
-            heaviest = sorted(keys, key=lambda pair: -pair[1])[:WATCHED_KEYS]
-            names = {key.name for key, _ in heaviest}
-            others = [(key, mine) for key, mine in keys if key.name not in names]
-            found = self._keys[number] = (
-                [(key, mine / weight) for key, mine in heaviest],
-                [key for key, _ in others],
-                sum(mine for _, mine in others) / weight,
-            )
+            found = self._keys[number] = PartitionKeys(self.shape, *self.direction.bounds[number])
         return found
 
     def record_keys(self) -> None:
@@ -389,7 +326,7 @@ class Demand:
                 record.keys.add(key.name, count, self.half_units)
         if self.shape is not None and self.shape.keys:
             for number in np.nonzero((throttled >= 0.5) & (self._weights > 0))[0].tolist():
-                for key, part in self._keys_of(number)[0]:
+                for key, part in self._keys_of(number).heaviest:
                     record.keys.throttle(key.name, round(throttled[number] * part))
         self._asked, self._keys = 0.0, {}
         self.throttled = np.zeros(len(self._weights))
@@ -413,29 +350,10 @@ class StreamState:
         self._returns_at_once = bool(self._at_once.any())
         self._waits_until = -1
         """No retry is due in a later second than this."""
-        self.demands = [
-            Demand(
-                directions[stream.record],
-                flow.keys,
-                stream.half_units,
-                attempts,
-                self._horizon_s,
-                grows=stream.grows,
-                items=stream.items,
-                eventual=stream.eventual,
-            ),
-            *(
-                Demand(
-                    directions[index.record],
-                    index.keys,
-                    index.half_units,
-                    attempts,
-                    self._horizon_s,
-                    grows=index.grows,
-                )
-                for index in stream.indexes
-            ),
-        ]
+        ring = (self._horizon_s + 1, attempts)
+        self.demands = [Demand(stream, flow.keys, directions[stream.record], ring)]
+        for index in stream.indexes:
+            self.demands.append(Demand(index, index.keys, directions[index.record], ring))
         self.tried, self.admitted = np.zeros(attempts), np.zeros(attempts)
         self.asked = self.lost = 0.0
         self.active = False
@@ -467,13 +385,12 @@ class StreamState:
             total = requests.sum(1)
             admitted = requests @ demand.direction.admits
             fractions.append(np.divide(admitted, total, out=np.ones(len(total)), where=total > 0))
-        found = []
-        for number in range(len(fractions)):
-            product = np.ones(len(fractions[0]))
-            for other in (*fractions[:number], *fractions[number + 1 :]):
-                product = product * other
-            found.append(product)
-        return found
+        if len(fractions) == 1:
+            return [np.ones_like(fractions[0])]
+        return [
+            np.prod([*fractions[:number], *fractions[number + 1 :]], axis=0)
+            for number in range(len(fractions))
+        ]
 
     def estimate(self) -> None:
         """Computes what reaches each direction at the present fractions. Retries within the second follow
