@@ -21,7 +21,6 @@ Source: capacity.md section 3.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from math import inf
 
 import numpy as np
@@ -63,8 +62,6 @@ class DirectionState:
         self._busiest_half = 0.0
         self.follow_splits()
 
-    # --- Partitions ---
-
     def follow_splits(self) -> None:
         """Adopts the present partitions. Children of a split take over what their parent had, in equal
         parts."""
@@ -93,36 +90,33 @@ class DirectionState:
         weights /= weights.sum()
         return weights
 
-    # --- Supply and load ---
-
     def measure(self, now: int) -> bool:
         """Adds up the supply of this second and the load of its requests. Returns whether the supply falls
         short of the load."""
         self._supply, self._cause, self._debt = inf, Cause.PROVISIONED, inf
         for cause, bucket in self._limits():
-            if bucket is not None:
-                supply = _supply(bucket, now)
-                if supply < self._supply:
-                    self._supply, self._cause = supply, cause
-                # A bucket forgives what a request costs beyond its debt limit.
-                self._debt = min(self._debt, bucket.debt / bucket.scale + max(bucket.balance(now), 0))
-        self._supplies = np.array([_partition_supply(bucket, now) for bucket in self.buckets])
+            supply = _supply(bucket, now)
+            if supply < self._supply:
+                self._supply, self._cause = supply, cause
+            # A bucket forgives what a request costs beyond its debt limit.
+            self._debt = min(self._debt, bucket.debt / bucket.scale + max(bucket.balance(now), 0))
+        self._supplies = np.array([_supply(bucket, now) for bucket in self.buckets])
         load, whole = np.zeros(len(self.buckets)), 0.0
         for demand in self.demands:
             requests = demand.present.sum(0)
             load += requests * demand.partition_cost
             whole += float(requests.sum()) * min(demand.cost, self._debt)
-        return whole > self._supply or bool((load > self._supplies).any())
+        short = whole > self._supply or bool((load > self._supplies).any())
+        if not short:
+            self.admits, self.whole_admits = np.ones(len(self.buckets)), 1.0
+        return short
 
-    def _limits(self) -> Iterator[tuple[Cause, Bucket | None]]:
-        """Yields the limits of the whole direction, in the order in which they are checked."""
-        for quota in self.limiter.quotas:
-            yield Cause.ACCOUNT, quota
-        yield Cause.MAX_ON_DEMAND, self.limiter.maximum
-        yield Cause.PROVISIONED, self.limiter.table_bucket
-
-    def admit_all(self) -> None:
-        self.admits, self.whole_admits = np.ones(len(self.buckets)), 1.0
+    def _limits(self) -> list[tuple[Cause, Bucket]]:
+        """Returns the limits of the whole direction, in the order in which they are checked."""
+        limiter = self.limiter
+        limits = [(Cause.ACCOUNT, quota) for quota in limiter.quotas]
+        others = ((Cause.MAX_ON_DEMAND, limiter.maximum), (Cause.PROVISIONED, limiter.table_bucket))
+        return limits + [(cause, bucket) for cause, bucket in others if bucket is not None]
 
     def solve(self) -> float:
         """Sets the fractions that this direction admits of the requests that the other directions admit.
@@ -146,10 +140,7 @@ class DirectionState:
         """Charges admitted requests to the limits of the whole direction."""
         nano = int(requests * min(cost, self._debt))
         for _, bucket in self._limits():
-            if bucket is not None:
-                bucket.take(now, nano)
-
-    # --- Records ---
+            bucket.take(now, nano)
 
     def record_demand(self) -> None:
         """Counts the half units of this second that were asked for, and remembers the busiest second."""
@@ -197,14 +188,12 @@ class DirectionState:
         self._busiest, self._busiest_half = [], 0.0
 
 
-def _supply(bucket: Bucket, now: int) -> float:
-    """Returns what a bucket has in this second, in nano-units: its balance and one second of its rate."""
-    return bucket.balance(now) + bucket.rate / bucket.scale * SECOND_NS
-
-
-def _partition_supply(bucket: PartitionBucket, now: int) -> float:
-    supply = _supply(bucket, now)
-    return supply if bucket.share is None else min(supply, _supply(bucket.share, now))
+def _supply(bucket: Bucket | PartitionBucket, now: int) -> float:
+    """Returns what a bucket has in this second, in nano-units: its balance and one second of its rate. In the
+    classic profile a partition has no more than its share of the table's."""
+    supply = bucket.balance(now) + bucket.rate / bucket.scale * SECOND_NS
+    share = bucket.share if isinstance(bucket, PartitionBucket) else None
+    return supply if share is None else min(supply, _supply(share, now))
 
 
 def _common_limit(fractions: Array, load: Array, supply: float) -> float:
@@ -338,13 +327,12 @@ class StreamState:
     def __init__(self, flow: Flow, stream: Stream, directions: dict[DirectionRecord, DirectionState]) -> None:
         retries = flow.plan.retries
         self.attempts = attempts = retries.attempts
-        self._at_once = np.zeros((attempts, 1))
-        """By attempt: the fraction of throttled requests that returns within the second."""
         later: dict[int, Array] = {}
         for attempt, returns in enumerate(retries.returns):
             for seconds, probability in returns:
-                fractions = later.setdefault(seconds, np.zeros((attempts, 1))) if seconds else self._at_once
-                fractions[attempt] = probability
+                later.setdefault(seconds, np.zeros((attempts, 1)))[attempt] = probability
+        self._at_once = later.pop(0, np.zeros((attempts, 1)))
+        """By attempt: the fraction of throttled requests that returns within the second."""
         self._later = sorted(later.items())
         self._horizon_s = max(later, default=1)
         self._returns_at_once = bool(self._at_once.any())
@@ -440,8 +428,7 @@ class StreamState:
 
 
 class Group:
-    """Directions that share requests: the writes of a table and of its indexes, or the reads of one
-    resource."""
+    """Directions that share requests: the writes of a table and its indexes, or the reads of one resource."""
 
     def __init__(self) -> None:
         self.directions: list[DirectionState] = []
@@ -451,13 +438,9 @@ class Group:
         streams = [stream for stream in self.streams if stream.active]
         if not streams:
             return
-        measured = [direction.measure(now) for direction in self.directions]
-        short = any(measured)
+        short = sum(direction.measure(now) for direction in self.directions) > 0
         if short:
             self._solve(streams)
-        else:
-            for direction in self.directions:
-                direction.admit_all()
         for stream in streams:
             stream.serve(now, second, short=short)
         for direction in self.directions:
@@ -542,10 +525,11 @@ class FluidEngine:
             record.lost = record.offered - record.admitted
             record.attempts = round(sum(float(stream.tried.sum()) for stream in streams))
             record.throttled = record.attempts - record.admitted
-            for stream in streams:
-                for demand in stream.demands:
-                    half = round(float(stream.admitted.sum()) * demand.half_units)
-                    if demand.direction.record.writes:
-                        record.write_half += half
-                    else:
-                        record.read_half += half
+            for demand, total in [
+                (each, stream.admitted.sum()) for stream in streams for each in stream.demands
+            ]:
+                half = round(float(total) * demand.half_units)
+                if demand.direction.record.writes:
+                    record.write_half += half
+                else:
+                    record.read_half += half
