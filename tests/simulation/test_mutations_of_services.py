@@ -16,7 +16,7 @@ from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttled
 from faradisc.capacity.usage import MinuteUsage
 from faradisc.engine.exchange import bulk_putting, exporting, importing
-from faradisc.engine.tables import writes
+from faradisc.engine.tables import commit, writes
 from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.services.autoscaling.target import Target
 from faradisc.services.autoscaling.worker import AutoScaler
@@ -58,13 +58,13 @@ def test_an_import_that_is_complete_before_the_disk_has_it(monkeypatch: pytest.M
 
 
 def test_an_export_that_forgets_a_file_it_has_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = exporting._Run.__init__
+    honest = exporting.ExportRun.__init__
 
     def forgetful(run: Any, task: Any, *more: Any) -> None:
         task.progress["files"] = task.progress.get("files", [])[1:]
         honest(run, task, *more)
 
-    monkeypatch.setattr(exporting._Run, "__init__", forgetful)
+    monkeypatch.setattr(exporting.ExportRun, "__init__", forgetful)
     assert "of its manifest" in found(**CRASHES, errands=("export",))
 
 
@@ -98,7 +98,7 @@ def test_a_bulk_put_that_forgets_conditions(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_bulk_put_that_drops_what_it_cannot_put(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk_putting._Run, "_refuse", lambda *_: None)
+    monkeypatch.setattr(bulk_putting._Run, "_reject", lambda *_: None)
     assert "of them bad, counts" in found(lives=1, requests=100, errands=("bulk",))
 
 
@@ -181,7 +181,7 @@ def test_metrics_that_count_equal_costs_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_partitions_that_ignore_growth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writes, "grow_partitions", lambda *_: None)
+    monkeypatch.setattr(commit, "grow_partitions", lambda *_: None)
     assert "partitions hold" in found(**BUSY)
 
 
