@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import socket
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +173,16 @@ def test_directory_of_an_earlier_release_is_closed_to_other_users(start_server: 
     server = start_server("--data-dir", str(data))
     assert (data / "rocks").stat().st_mode & 0o777 == 0o700
     server.stop()
+
+
+def test_pages_of_other_sites_are_rejected(start_server: Any) -> None:
+    port = start_server("--memory").port
+    foreign = {"Origin": "https://evil.example"}
+    for method, headers in (("OPTIONS", foreign), ("POST", foreign), ("POST", {"Host": "evil.example"})):
+        connection = HTTPConnection("127.0.0.1", port, timeout=30)
+        connection.request(method, "/", b"{}", {"X-Amz-Target": "DynamoDB_20120810.ListTables", **headers})
+        answer = connection.getresponse()
+        assert answer.status == 403
+        assert answer.getheader("Access-Control-Allow-Origin") is None
+        assert b"ListTables" not in answer.read()
+        connection.close()

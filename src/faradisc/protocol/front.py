@@ -172,7 +172,7 @@ def _content_type_of(headers: dict[bytes, bytes]) -> bytes | None:
 
 def _no_call(executor: Executor, request: HttpRequest, request_id: bytes, extra: Headers) -> HttpResponse:
     if request.method == "OPTIONS":
-        return HttpResponse(200, b"", None, request_id, None, _cors(request))
+        return HttpResponse(200, b"", None, request_id, None, extra)
     if len(request.body) > REQUEST_BODY_BYTES_MAX:
         return HttpResponse(413, b"", None, request_id, None, extra)
     status, content_type, body = 404, None, _NOT_FOUND
@@ -193,10 +193,10 @@ _HEADER_NAMES: Final = re.compile(rb"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,4096}")
 def _cors(request: HttpRequest) -> Headers:
     """Returns the CORS headers: any origin is allowed, and a preflight's headers and method are."""
     headers = request.headers
-    cors = [(b"Access-Control-Allow-Origin", b"*")]
+    exposed = b"x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,x-amz-crc32,Date"
+    cors = [(b"Access-Control-Allow-Origin", b"*"), (b"Access-Control-Expose-Headers", exposed)]
     if request.method != "OPTIONS":
-        exposed = b"x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,x-amz-crc32,Date"
-        return (*cors, (b"Access-Control-Expose-Headers", exposed))
+        return tuple(cors)
     for requested, allowed in (
         (b"access-control-request-headers", b"Access-Control-Allow-Headers"),
         (b"access-control-request-method", b"Access-Control-Allow-Methods"),

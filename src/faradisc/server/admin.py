@@ -20,7 +20,6 @@ changes to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Container
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
@@ -33,12 +32,12 @@ from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.errors import ApiError
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.load import Load
+from faradisc.server.origins import host_name, is_local
 from faradisc.services.administration.throughput import AdminError, NoSuchTable
 
 PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"
 _JSON: Final = b"application/json"
-_NUMERIC: Final = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3}){3}|\[[0-9a-f:.]+\]")
 
 Handler = Callable[["PageRequest"], Awaitable[HttpResponse]]
 
@@ -113,21 +112,10 @@ class AdminPages:
 
     def _foreign_host(self, request: HttpRequest) -> str | None:
         """Returns why a request's Host is rejected; None when it names this machine."""
-        host = request.headers.get(b"host", b"").decode("latin-1")
-        if self._hosts is None or _is_own(host) or _name_of(host) in self._hosts:
+        name = host_name(request.headers.get(b"host"))
+        if self._hosts is None or is_local(name) or name in self._hosts:
             return None
         return "This page is for this machine; ask for it at localhost, or serve with --admin on."
-
-
-def _name_of(host: str) -> str:
-    """Returns the name in a Host header, without its port."""
-    return host.lower().rpartition(":")[0] if re.search(r":[0-9]*$", host) else host.lower()
-
-
-def _is_own(host: str) -> bool:
-    """Whether a Host needs no name server: it is missing, numeric or `localhost`."""
-    name = _name_of(host)
-    return name in ("", "localhost") or name.endswith(".localhost") or _NUMERIC.fullmatch(name) is not None
 
 
 def _foreign_origin(request: HttpRequest) -> str | None:

@@ -37,6 +37,7 @@ from faradisc.server.heat_watch import every_s, keep_watching
 from faradisc.server.large_requests import OtherThread
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
+from faradisc.server.origins import OriginPolicy
 from faradisc.server.serving import Serving
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.server.site import Site
@@ -77,7 +78,8 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     clock = SystemClock()
     authenticate = _authenticator(settings, clock)
     load = Load()
-    site = Site(authenticate, _admin_pages(settings, addresses, authenticate, load))
+    pages = _admin_pages(settings, addresses, authenticate, load)
+    site = Site(authenticate, pages, _origins(settings, addresses))
     sockets = bind(settings.host, addresses, settings.port)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()
@@ -125,6 +127,15 @@ def _admin_pages(
         authenticate if signed else None,
         None if settings.admin == "on" else (settings.host.lower(),),
     )
+
+
+def _origins(settings: ServerSettings, addresses: Sequence[tuple[int, str]]) -> OriginPolicy | None:
+    """Returns whose requests are served without a verified signature; None if signatures are verified."""
+    if settings.auth == "strict":
+        return None
+    local = all(is_loopback(each) for each in addresses)
+    origins = [origin.strip() for origin in settings.cors.split(",") if origin.strip()]
+    return OriginPolicy((settings.host.lower(),) if local else None, origins)
 
 
 def _trace(settings: ServerSettings, clock: Clock) -> TraceFile | None:

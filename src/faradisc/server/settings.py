@@ -81,6 +81,9 @@ class ServerSettings:
         0.0, "How far the latest moment that a table can be restored to is behind the clock, in seconds."
     )
     auth: str = _setting("lenient", "lenient accepts any well-formed signature, strict verifies each.")
+    cors: str = _setting(
+        "", "Origins whose pages may use a server that does not verify signatures, with commas; * for any."
+    )
     kinesis_endpoint_url: str = _setting("", "Kinesis endpoint that tables' Kinesis destinations deliver to.")
     s3_root: str = _setting(
         "", "Directory whose subdirectories are the buckets of exports and imports; s3 in the data directory."
@@ -131,6 +134,9 @@ class ServerSettings:
             parse_throughput(self.throughput, self.throughput_tables)
         except ValueError as mistake:
             raise SettingsError(f"The throughput cannot be used: {mistake}.") from mistake
+        for origin in filter(None, map(str.strip, self.cors.split(","))):
+            if origin != "*" and not re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/\s]+", origin, re.IGNORECASE):
+                raise SettingsError(f"{origin!r} is not an origin, such as https://app.example or *.")
         if self.admin not in ("auto", "on", "off", "unsigned"):
             raise SettingsError(f"Administration is auto, on, off or unsigned, not {self.admin!r}.")
         if not 0 < self.time_scale <= TIME_SCALE_MAX:

@@ -23,6 +23,7 @@ from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.admin import METRICS_PATH, PREFIX, AdminPages
 from faradisc.server.load import BUSY
+from faradisc.server.origins import OriginPolicy
 
 LIVE_PATH = b"/health/live"
 READY_PATH = b"/health/ready"
@@ -31,11 +32,18 @@ READY_PATH = b"/health/ready"
 class Site:
     """Routes requests. `executor` is None until the database is open."""
 
-    __slots__ = ("_authenticate", "draining", "executor", "pages")
+    __slots__ = ("_authenticate", "_origins", "draining", "executor", "pages")
 
-    def __init__(self, authenticate: Authenticator = lenient, pages: AdminPages | None = None) -> None:
-        """pages: the administrator's; None: administration is off."""
+    def __init__(
+        self,
+        authenticate: Authenticator = lenient,
+        pages: AdminPages | None = None,
+        origins: OriginPolicy | None = None,
+    ) -> None:
+        """pages: the administrator's; None: administration is off. origins: whose requests the database
+        answers; None: any, because signatures are verified."""
         self._authenticate = authenticate
+        self._origins = origins
         self.pages = pages
         self.executor: Database | None = None
         self.draining = False
@@ -50,6 +58,9 @@ class Site:
                 return _page(*self._status(path), reason=self._reason() if path == READY_PATH else "")
             if executor is None:
                 return _unavailable()
+        rejection = self._origins.rejection(request) if self._origins is not None else None
+        if rejection is not None:
+            return _page(403, "rejected", reason=rejection)
         return answer(executor, request, self._authenticate)
 
     def _administration(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
