@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from http import HTTPStatus
@@ -33,7 +34,7 @@ from faradisc.limits import KB, MB
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.response import encode
 from faradisc.server.driver import PENDING, start
-from faradisc.server.load import BUSY, COUNTED_BYTES_MIN, Load
+from faradisc.server.load import BUSY, COUNTED_BYTES_MIN, IdleConnections, Load
 from faradisc.server.request_reader import (
     BODY,
     HEAD,
@@ -81,6 +82,9 @@ class Shared:
     draining: bool = False
     load: Load = field(default_factory=Load)
     connections: set[Connection] = field(default_factory=set)
+    by_address: Counter[str] = field(default_factory=Counter)
+    """Open connections of each client's address."""
+    idle: IdleConnections = field(default_factory=IdleConnections)
     waiting: int = 0
     """Requests that wait for the store, including those of closed connections."""
     on_quiet: Callable[[], None] = lambda: None
@@ -103,6 +107,7 @@ class Connection(asyncio.Protocol):
         "_transport",
         "_unsent",
         "_writable",
+        "address",
     )
 
     def __init__(self, shared: Shared) -> None:
@@ -131,6 +136,8 @@ class Connection(asyncio.Protocol):
         """Bytes of this connection that `Load.held_bytes` counts."""
         self._is_excess = False
         """The connection is one too many (load.py)."""
+        self.address = ""
+        """The client's, without its port."""
 
     @property
     def state(self) -> State:
@@ -143,9 +150,16 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         shared = self._shared
+        peer = transport.get_extra_info("peername")
+        self.address = str(peer[0]) if peer else ""
         shared.connections.add(self)
+        shared.by_address[self.address] += 1
         load = shared.load
-        if len(shared.connections) - load.excess > load.connections_max:
+        too_many = len(shared.connections) - load.excess > load.connections_max
+        too_many_of_one = load.is_share_exceeded(self.address, shared.by_address[self.address])
+        if (too_many or too_many_of_one) and not shared.idle.close_longest(
+            shared.connections, self.address if too_many_of_one else None
+        ):
             load.shed += 1
             load.excess += 1
             self._is_excess = True
@@ -161,8 +175,13 @@ class Connection(asyncio.Protocol):
         self._reader.close()
         self._queue.clear()
         self._hold(0)
-        self._shared.connections.discard(self)
-        self._shared.load.excess -= self._is_excess
+        shared = self._shared
+        shared.connections.discard(self)
+        shared.by_address[self.address] -= 1
+        if not shared.by_address[self.address]:
+            del shared.by_address[self.address]
+            shared.idle.forget(self.address)
+        shared.load.excess -= self._is_excess
         self._shared.on_quiet()
 
     def data_received(self, data: bytes) -> None:
@@ -394,6 +413,20 @@ class Connection(asyncio.Protocol):
                 self._end_with_rejection()
             else:
                 self._close()
+
+    @property
+    def idle_since(self) -> int | None:
+        """The tick since which this connection has had nothing to do; None while it has, or had in this
+        tick."""
+        if self._running or self._lingers or not self._writable or self._reader.state is not IDLE:
+            return None
+        return self._since if self._since < self._shared.ticks else None
+
+    def close_for_another(self) -> None:
+        """Closes this idle connection because a new one needs its place."""
+        self._shared.load.shed += 1
+        self._shared.connections.discard(self)
+        self._close()
 
     def abort(self) -> None:
         """Closes at once, whatever is under way."""

@@ -17,6 +17,9 @@ REQUEST = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"
 class Transport:
     """Records the calls of a connection."""
 
+    def get_extra_info(self, name: str) -> Any:
+        return ("127.0.0.1", 1) if name == "peername" else None
+
     def __init__(self) -> None:
         self.written = b""
         self.unsent = 0

@@ -17,7 +17,7 @@ from botocore.config import Config
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.connection import Handler
-from faradisc.server.load import COUNTED_BYTES_MIN, Load
+from faradisc.server.load import COUNTED_BYTES_MIN, IdleConnections, Load
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 Serve = Callable[..., Any]
@@ -65,6 +65,78 @@ def test_connections_beyond_the_limit_get_503(serve: Serve, run: Run, echo: Any)
             assert shared.load.shed == 2
 
     run(scenario())
+
+
+def test_longest_idle_connection_is_closed_for_a_new_one(serve: Serve, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with bounded(serve, echo, connections_max=3) as server, AsyncExitStack() as opened:
+            shared = server.listener.shared
+            clients = []
+            for _ in range(3):
+                client = await opened.enter_async_context(server.client())
+                assert (await client.ask(post(b"hello"))).body == b"5:hello"
+                clients.append(client)
+                shared.ticks += 1
+            assert (await clients[0].ask(post(b"again"))).body == b"5:again"
+            shared.ticks += 1
+            new = await opened.enter_async_context(server.client())
+            assert (await new.ask(post(b"new"))).body == b"3:new"
+            assert await clients[1].at_end()
+            for client in (clients[0], clients[2], new):
+                assert (await client.ask(post(b"hello"))).body == b"5:hello"
+            assert shared.load.excess == 0
+
+    run(scenario())
+
+
+def test_flood_of_idle_connections_does_not_lock_others_out(serve: Serve, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with bounded(serve, echo, connections_max=10) as server, AsyncExitStack() as opened:
+            shared = server.listener.shared
+            for _ in range(40):
+                await opened.enter_async_context(server.client())
+                await until(lambda: bool(shared.connections))
+                shared.ticks += 1
+            async with server.client() as client:
+                assert (await client.ask(post(b"hello"))).body == b"5:hello"
+            assert len(shared.connections) <= 11
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"), [("192.0.2.1", True), ("127.0.0.1", False), ("::1", False), ("", False)]
+)
+def test_one_address_beyond_this_machine_has_a_share(address: str, expected: bool) -> None:
+    load = Load(connections_max=10)
+    assert not load.is_share_exceeded(address, 5)
+    assert load.is_share_exceeded(address, 6) is expected
+
+
+class IdleConnection:
+    """A connection as IdleConnections sees it."""
+
+    def __init__(self, address: str, idle_since: int | None, connections: list[IdleConnection]) -> None:
+        self.address = address
+        self.idle_since = idle_since
+        self._connections = connections
+        connections.append(self)
+
+    def close_for_another(self) -> None:
+        self._connections.remove(self)
+
+
+def test_longest_idle_connection_of_an_address_is_found() -> None:
+    connections: list[IdleConnection] = []
+    for number, address in enumerate(["a", "b", "b", "a", "b"]):
+        IdleConnection(address, 10 - number, connections)
+    IdleConnection("b", None, connections)
+    idle = IdleConnections()
+    left = [idle.close_longest(connections, "b") for _ in range(4)]
+    assert left == [True, True, True, False]
+    assert [each.address for each in connections] == ["a", "a", "b"]
+    assert idle.close_longest(connections, None)
+    assert [each.idle_since for each in connections] == [10, None]
 
 
 def test_connections_far_beyond_the_limit_are_dropped(serve: Serve, run: Run, echo: Any) -> None:
