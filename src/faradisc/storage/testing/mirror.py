@@ -11,14 +11,12 @@ both orders are correct.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any
 
 from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Conflict, Part, ReadOnlyStore, Row, Store
-
-T = TypeVar("T")
 
 UNSEEN = (1 << 63) - 1
 """In checks, in place of a version that no read has returned: no row has it."""
@@ -56,159 +54,116 @@ class _MirrorReader:
     def __init__(
         self, left: ReadOnlyStore, right: ReadOnlyStore, versions: _Versions, lock: asyncio.Lock
     ) -> None:
-        self._left = left
-        self._right = right
+        self._stores: tuple[Any, Any] = left, right
         self._versions = versions
         self._lock = lock
 
-    async def _both(
-        self, name: str, left: Callable[[], Awaitable[T]], right: Callable[[], Awaitable[T]]
-    ) -> tuple[T, T]:
-        """Returns both results. Raises the error that both raise; Difference if only one raises."""
+    async def _both(self, name: str, left: Sequence[Any], right: Sequence[Any], **options: Any) -> Any:
+        """Calls a method with each engine's arguments. Returns both results.
+
+        Raises the error that both raise; Difference if only one raises.
+        """
         async with self._lock:
-            answers: list[T] = []
+            answers: list[Any] = []
             errors: list[Exception] = []
-            for call in (left, right):
+            for store, arguments in zip(self._stores, (left, right), strict=True):
                 try:
-                    answers.append(await call())
+                    answers.append(await getattr(store, name)(*arguments, **options))
                 except (StorageError, TypeError, ValueError) as error:
                     errors.append(error)
-            if len(errors) == 1 or (errors and isinstance(errors[0], StorageError) and _kinds_differ(errors)):
+            kinds = {type(error) for error in errors}
+            if len(errors) == 1 or (errors and isinstance(errors[0], StorageError) and len(kinds) > 1):
                 raise Difference(f"{name}: {errors!r} beside {answers!r}") from errors[0]
             if errors:
                 raise errors[0]
-            return answers[0], answers[1]
+            return answers
 
-    def _same(self, name: str, left: T, right: T) -> T:
+    async def _alike(self, name: str, *arguments: Any) -> Any:
+        """Calls a method of both engines, whose results must be equal."""
+        left, right = await self._both(name, arguments, arguments)
+        return self._same(name, left, right)
+
+    def _same(self, name: str, left: Any, right: Any) -> Any:
         if left != right:
             raise Difference(f"{name}: {left!r} beside {right!r}")
         return left
 
-    def _same_row(self, name: str, left: Row | None, right: Row | None) -> None:
-        if left is None or right is None:
-            self._same(name, left, right)
-            return
-        self._same(name, left[1], right[1])
-        self._versions.pair(left[0], right[0])
-
-    async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
-    ) -> list[Row | None]:
-        left, right = await self._both(
-            "get",
-            lambda: self._left.get(part, keys, for_update=for_update, stale_ok=stale_ok),
-            lambda: self._right.get(part, keys, for_update=for_update, stale_ok=stale_ok),
-        )
-        self._same_rows("get", left, right)
-        return left
-
-    def _same_rows(self, name: str, left: list[Row | None], right: list[Row | None]) -> None:
+    def _same_rows(self, name: str, left: list[Row | None], right: list[Row | None]) -> list[Row | None]:
         self._same(f"length of {name}", len(left), len(right))
         for one, other in zip(left, right, strict=True):
-            self._same_row(name, one, other)
+            self._same(name, one and one[1], other and other[1])
+            if one is not None and other is not None:
+                self._versions.pair(one[0], other[0])
+        return left
 
-    async def range(
-        self,
-        part: Part,
-        lo: bytes | None,
-        hi: bytes | None,
-        *,
-        limit: int,
-        reverse: bool = False,
-        max_bytes: int | None = None,
-    ) -> list[tuple[bytes, Row]]:
-        left, right = await self._both(
-            "range",
-            lambda: self._left.range(part, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes),
-            lambda: self._right.range(part, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes),
-        )
+    async def get(self, *arguments: Any, **options: Any) -> list[Row | None]:
+        return self._same_rows("get", *await self._both("get", arguments, arguments, **options))
+
+    async def range(self, *arguments: Any, **options: Any) -> list[tuple[bytes, Row]]:
+        pages: list[list[tuple[bytes, Row]]] = await self._both("range", arguments, arguments, **options)
+        left, right = pages
         self._same("keys of range", [key for key, _ in left], [key for key, _ in right])
         self._same_rows("range", [row for _, row in left], [row for _, row in right])
         return left
 
     async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        left, right = await self._both(
-            "read_many", lambda: self._left.read_many(keys), lambda: self._right.read_many(keys)
-        )
-        self._same_rows("read_many", left, right)
-        return left
+        return self._same_rows("read_many", *await self._both("read_many", [keys], [keys]))
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
-        left, right = await self._both(
-            "log", lambda: self._left.log(part, after, limit), lambda: self._right.log(part, after, limit)
-        )
-        return self._same("log", left, right)
+        entries: list[tuple[int, bytes]] = await self._alike("log", part, after, limit)
+        return entries
 
     async def usage(self, part: Part) -> tuple[int, int]:
-        left, right = await self._both(
-            "usage", lambda: self._left.usage(part), lambda: self._right.usage(part)
-        )
-        return self._same("usage", left, right)
+        usage: tuple[int, int] = await self._alike("usage", part)
+        return usage
 
     async def parts(self) -> list[tuple[Part, int]]:
-        left, right = await self._both("parts", self._left.parts, self._right.parts)
-        return self._same("parts", left, right)
+        found: list[tuple[Part, int]] = await self._alike("parts")
+        return found
 
     async def close(self) -> None:
         self._versions.check_order()
-        await self._both("close", self._left.close, self._right.close)
-
-
-def _kinds_differ(errors: list[Exception]) -> bool:
-    return type(errors[0]) is not type(errors[1])
+        await self._alike("close")
 
 
 class MirrorStore(_MirrorReader):
     def __init__(self, left: Store, right: Store) -> None:
         super().__init__(left, right, _Versions(), asyncio.Lock())
-        self._stores = left, right
 
     @property
     def failure(self) -> StorageError | None:
         left, right = self._stores
-        return left.failure or right.failure
+        failure: StorageError | None = left.failure or right.failure
+        return failure
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
-        left_store, right_store = self._stores
         translated = [
             replace(batch, checks=[(key, self._versions.right_of(version)) for key, version in batch.checks])
             for batch in batches
         ]
-        left, right = await self._both(
-            "commit",
-            lambda: left_store.commit(batches, durable=durable),
-            lambda: right_store.commit(translated, durable=durable),
+        answers: list[list[int] | Conflict] = await self._both(
+            "commit", [batches], [translated], durable=durable
         )
+        left, right = answers
         if isinstance(left, Conflict) and isinstance(right, Conflict):
             self._same("conflict", (left.part, left.key), (right.part, right.key))
             self._versions.pair(left.found, right.found)
-            return left
-        return self._same("commit", left, right)
+        else:
+            self._same("commit", left, right)
+        return left
 
     async def flush(self) -> None:
-        left_store, right_store = self._stores
-        await self._both("flush", left_store.flush, right_store.flush)
+        await self._alike("flush")
 
     async def wait_durable(self, version: int) -> None:
-        left_store, right_store = self._stores
-        right_version = self._versions.right_of(version)
-        await self._both(
-            "wait_durable",
-            lambda: left_store.wait_durable(version),
-            lambda: right_store.wait_durable(right_version),
-        )
+        await self._both("wait_durable", [version], [self._versions.right_of(version)])
 
     async def trim(self, part: Part, before: int) -> None:
-        left_store, right_store = self._stores
-        await self._both(
-            "trim", lambda: left_store.trim(part, before), lambda: right_store.trim(part, before)
-        )
+        await self._alike("trim", part, before)
 
     async def clear(self, part: Part) -> None:
-        left_store, right_store = self._stores
-        await self._both("clear", lambda: left_store.clear(part), lambda: right_store.clear(part))
+        await self._alike("clear", part)
 
     async def snapshot(self) -> ReadOnlyStore:
-        left_store, right_store = self._stores
-        left, right = await self._both("snapshot", left_store.snapshot, right_store.snapshot)
+        left, right = await self._both("snapshot", [], [])
         return _MirrorReader(left, right, self._versions, self._lock)
