@@ -16,7 +16,7 @@ import pytest
 
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.other_services.services import CLOUDWATCH, SCALING, Service
-from fixtures.other_services import MIDNIGHT_S, MONITORING, Town, target_of
+from fixtures.other_services import MIDNIGHT_S, MONITORING, Services, target_of
 
 REQUESTS = 1500
 NOW = MIDNIGHT_S
@@ -146,8 +146,8 @@ def altered(document: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 def test_altered_requests(bugs_surface: None, seed: int) -> None:
     chance = random.Random(seed)
-    town = Town()
-    town.create()
+    services = Services()
+    services.create()
     accepted = set()
     for number in range(REQUESTS):
         service, operation, members = chance.choice(SEEDS)
@@ -159,11 +159,11 @@ def test_altered_requests(bugs_surface: None, seed: int) -> None:
             b"SignedHeaders=host, Signature=0",
             b"x-amz-date": b"20231115T000000Z",
         }
-        answer = town.process.local.answer(HttpRequest("POST", b"/", headers, orjson.dumps(request)))
+        answer = services.process.local.answer(HttpRequest("POST", b"/", headers, orjson.dumps(request)))
         assert answer.status < 500, (number, operation, request, answer.body)
         if answer.status == 200:
             accepted.add(operation)
         if chance.random() < 0.05:
-            town.clock.advance(chance.choice((1, 60, 600, 600, 3600, 3600, 3600, 86_400)))
+            services.clock.advance(chance.choice((1, 60, 600, 600, 3600, 3600, 3600, 86_400)))
     assert accepted == {operation for _, operation, _ in SEEDS}, "every operation is accepted at least once"
-    town.close()
+    services.close()

@@ -22,7 +22,7 @@ from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables as PlannedWorld
-from fixtures.other_services import MIDNIGHT_S, Town
+from fixtures.other_services import MIDNIGHT_S, Services
 from throughput.conftest import ONE_ATTEMPT, World
 
 Refused = Callable[..., dict[str, Any]]
@@ -301,44 +301,44 @@ def test_a_crash_before_the_splits_were_stored(stored: Restarted) -> None:
 
 def test_auto_scaling_waits_for_its_change() -> None:
     """One UpdateTable, fulfilled when the table is ACTIVE; what others ask for meanwhile comes after it."""
-    town = Town(clock=ManualClock(MIDNIGHT_S), transition_ms=5)
+    services = Services(clock=ManualClock(MIDNIGHT_S), transition_ms=5)
     try:
-        town.create(units=10)
-        town.process.local.change_capacity("Orders", {"profile": "aws:120/20"})
-        names = town.register(minimum=5)
-        town.scaling.register_scalable_target(**names, MinCapacity=200)
-        town.scaling.register_scalable_target(
+        services.create(units=10)
+        services.process.local.change_capacity("Orders", {"profile": "aws:120/20"})
+        names = services.register(minimum=5)
+        services.scaling.register_scalable_target(**names, MinCapacity=200)
+        services.scaling.register_scalable_target(
             **{**names, "ScalableDimension": "dynamodb:table:WriteCapacityUnits"},
             MinCapacity=11,
             MaxCapacity=99,
         )
-        town.work(30)
-        assert town.units() == (10, 10)
-        (activity,) = town.activities()
+        services.work(30)
+        assert services.units() == (10, 10)
+        (activity,) = services.activities()
         assert (activity["StatusCode"], "EndTime" in activity) == ("InProgress", False)
-        town.work(30)
-        assert town.units() == (200, 10)
-        town.work(1)
-        assert town.units() == (200, 11)
-        assert [each["StatusCode"] for each in town.activities()] == ["Successful"] * 2
+        services.work(30)
+        assert services.units() == (200, 10)
+        services.work(1)
+        assert services.units() == (200, 11)
+        assert [each["StatusCode"] for each in services.activities()] == ["Successful"] * 2
     finally:
-        town.close()
+        services.close()
 
 
 def test_auto_scaling_looks_at_the_minutes_of_an_update_when_it_has_ended() -> None:
-    town = Town(clock=ManualClock(MIDNIGHT_S), transition_ms=5)
+    services = Services(clock=ManualClock(MIDNIGHT_S), transition_ms=5)
     try:
-        town.create(units=100)
-        town.track(town.register())
-        town.minutes(2, 90)
-        town.process.local.change_capacity("Orders", {"profile": "aws:120/1000"})
-        town.work(90)
-        assert town.units() == (100, 100)
-        (activity,) = town.activities()
+        services.create(units=100)
+        services.track(services.register())
+        services.minutes(2, 90)
+        services.process.local.change_capacity("Orders", {"profile": "aws:120/1000"})
+        services.work(90)
+        assert services.units() == (100, 100)
+        (activity,) = services.activities()
         assert activity["StatusCode"] == "InProgress"
-        town.process.local.change_capacity("Orders", {"profile": None})
-        town.minutes(3, 90)
-        assert town.units() == (129, 100)
-        assert [each["StatusCode"] for each in town.activities()] == ["Successful"]
+        services.process.local.change_capacity("Orders", {"profile": None})
+        services.minutes(3, 90)
+        assert services.units() == (129, 100)
+        assert [each["StatusCode"] for each in services.activities()] == ["Successful"]
     finally:
-        town.close()
+        services.close()

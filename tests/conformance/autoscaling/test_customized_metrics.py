@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
-from fixtures.other_services import Town, target_of
+from fixtures.other_services import Services, target_of
 from fixtures.schemas import refused
 
 QUEUE = {"Namespace": "Shop", "MetricName": "Backlog", "Dimensions": [{"Name": "Queue", "Value": "q"}]}
@@ -21,8 +21,8 @@ READS = {
 }
 
 
-def put(town: Town, specification: dict[str, Any], target: float = 100, **more: Any) -> Any:
-    return town.scaling.put_scaling_policy(
+def put(services: Services, specification: dict[str, Any], target: float = 100, **more: Any) -> Any:
+    return services.scaling.put_scaling_policy(
         **target_of(),
         PolicyName="own",
         PolicyType="TargetTrackingScaling",
@@ -34,33 +34,33 @@ def put(town: Town, specification: dict[str, Any], target: float = 100, **more: 
     )
 
 
-def minutes(town: Town, count: int, backlog: float | None) -> None:
+def minutes(services: Services, count: int, backlog: float | None) -> None:
     for _ in range(count):
         if backlog is not None:
-            town.cloudwatch.put_metric_data(
+            services.cloudwatch.put_metric_data(
                 Namespace=QUEUE["Namespace"],
                 MetricData=[
                     {
                         "MetricName": QUEUE["MetricName"],
                         "Dimensions": QUEUE["Dimensions"],
                         "Value": backlog,
-                        "Timestamp": town.now(),
+                        "Timestamp": services.now(),
                     }
                 ],
             )
-        town.work(60)
+        services.work(60)
 
 
 @pytest.fixture
-def shop(town: Town) -> Town:
+def shop(services: Services) -> Services:
     """A table of 10 units whose reads follow the backlog of a queue, of which 100 is right."""
-    town.create(units=10)
-    town.register(1, 1000)
-    put(town, AVERAGE)
-    return town
+    services.create(units=10)
+    services.register(1, 1000)
+    put(services, AVERAGE)
+    return services
 
 
-def test_units_follow_the_ratio_of_value_and_target(shop: Town) -> None:
+def test_units_follow_the_ratio_of_value_and_target(shop: Services) -> None:
     minutes(shop, 2, 250)
     minutes(shop, 2, 50)
     shop.work(90)
@@ -73,13 +73,13 @@ def test_units_follow_the_ratio_of_value_and_target(shop: Town) -> None:
     assert shop.units() == (10, 10)
 
 
-def test_a_little_below_the_target_is_no_reason_to_scale_in(shop: Town) -> None:
+def test_a_little_below_the_target_is_no_reason_to_scale_in(shop: Services) -> None:
     minutes(shop, 20, 95)
     shop.work(150)
     assert shop.units() == (10, 10)
 
 
-def test_minutes_without_data_decide_nothing(shop: Town) -> None:
+def test_minutes_without_data_decide_nothing(shop: Services) -> None:
     minutes(shop, 3, 250)
     shop.work(90)
     assert shop.units() == (25, 10)
@@ -88,38 +88,38 @@ def test_minutes_without_data_decide_nothing(shop: Town) -> None:
     assert {shop.alarm(kind)["StateValue"] for kind in ("AlarmHigh", "AlarmLow")} == {"INSUFFICIENT_DATA"}
 
 
-def test_limits_cooldowns_and_scale_in_hold(town: Town) -> None:
-    town.create(units=10)
-    town.register(5, 12)
-    put(town, AVERAGE, DisableScaleIn=True)
-    minutes(town, 5, 1e12)
-    assert town.units() == (12, 10)
-    minutes(town, 20, 1)
-    assert town.units() == (12, 10)
+def test_limits_cooldowns_and_scale_in_hold(services: Services) -> None:
+    services.create(units=10)
+    services.register(5, 12)
+    put(services, AVERAGE, DisableScaleIn=True)
+    minutes(services, 5, 1e12)
+    assert services.units() == (12, 10)
+    minutes(services, 20, 1)
+    assert services.units() == (12, 10)
 
 
-def test_metric_math_over_metrics_of_the_table(town: Town) -> None:
+def test_metric_math_over_metrics_of_the_table(services: Services) -> None:
     """90 units a second, of which 30 for each of three are right."""
-    town.create(units=100)
-    town.register(1, 1000)
+    services.create(units=100)
+    services.register(1, 1000)
     specification = {
         "Metrics": [
             {"Id": "used", "MetricStat": {"Metric": READS, "Stat": "Sum"}, "ReturnData": False},
             {"Id": "rate", "Expression": "used / PERIOD(used)", "ReturnData": True},
         ]
     }
-    put(town, specification, target=30)
-    town.minutes(3, 90)
-    town.work(90)
-    assert town.units() == (300, 100)
-    high = town.alarm("AlarmHigh")
+    put(services, specification, target=30)
+    services.minutes(3, 90)
+    services.work(90)
+    assert services.units() == (300, 100)
+    high = services.alarm("AlarmHigh")
     assert [query["Id"] for query in high["Metrics"]] == ["used", "rate"]
-    (policy,) = town.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"]
+    (policy,) = services.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"]
     reported = policy["TargetTrackingScalingPolicyConfiguration"]
     assert reported == {"TargetValue": 30, "CustomizedMetricSpecification": specification}
 
 
-def test_alarms_stand_at_the_target_and_a_tenth_below(shop: Town) -> None:
+def test_alarms_stand_at_the_target_and_a_tenth_below(shop: Services) -> None:
     (policy,) = shop.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"]
     assert len(policy["Alarms"]) == len(shop.cloudwatch.describe_alarms()["MetricAlarms"]) == 2
     high, low = shop.alarm("AlarmHigh"), shop.alarm("AlarmLow")
@@ -130,7 +130,7 @@ def test_alarms_stand_at_the_target_and_a_tenth_below(shop: Town) -> None:
     assert shop.alarm("AlarmHigh")["StateValue"] == "ALARM"
 
 
-def test_a_policy_may_change_from_one_metric_to_another(shop: Town) -> None:
+def test_a_policy_may_change_from_one_metric_to_another(shop: Services) -> None:
     minutes(shop, 1, 250)
     names = target_of()
     predefined = {
@@ -151,19 +151,19 @@ def test_a_policy_may_change_from_one_metric_to_another(shop: Town) -> None:
     assert shop.cloudwatch.describe_alarms()["MetricAlarms"] == []
 
 
-def test_a_restart_keeps_the_policy(open_town: Callable[..., Town], tmp_path: Path) -> None:
+def test_a_restart_keeps_the_policy(open_services: Callable[..., Services], tmp_path: Path) -> None:
     clock = ManualClock(1_700_006_400.0)
-    town = open_town(tmp_path, clock=clock)
-    town.create(units=10)
-    town.register(1, 1000)
-    put(town, AVERAGE)
-    minutes(town, 2, None)
-    minutes(town, 1, 50)
-    town.close()
-    town = open_town(tmp_path, clock=clock)
-    minutes(town, 3, 250)
-    town.work(150)
-    assert town.units() == (25, 10)
+    services = open_services(tmp_path, clock=clock)
+    services.create(units=10)
+    services.register(1, 1000)
+    put(services, AVERAGE)
+    minutes(services, 2, None)
+    minutes(services, 1, 50)
+    services.close()
+    services = open_services(tmp_path, clock=clock)
+    minutes(services, 3, 250)
+    services.work(150)
+    assert services.units() == (25, 10)
 
 
 EITHER = "Either a predefined or a customized metric specification must be specified"
@@ -203,12 +203,14 @@ REFUSED: dict[str, tuple[dict[str, Any], float, str]] = {
 
 
 @pytest.mark.parametrize(("specification", "target", "text"), REFUSED.values(), ids=REFUSED)
-def test_refused_specifications(town: Town, specification: dict[str, Any], target: float, text: str) -> None:
-    town.create(units=10)
-    town.register(1, 1000)
+def test_refused_specifications(
+    services: Services, specification: dict[str, Any], target: float, text: str
+) -> None:
+    services.create(units=10)
+    services.register(1, 1000)
     with refused("ValidationException", text):
-        put(town, specification, target)
+        put(services, specification, target)
     both = {"PredefinedMetricSpecification": {"PredefinedMetricType": "DynamoDBReadCapacityUtilization"}}
     with refused("ValidationException", EITHER):
-        put(town, AVERAGE, **both)
-    assert town.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"] == []
+        put(services, AVERAGE, **both)
+    assert services.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"] == []

@@ -12,7 +12,7 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.services.autoscaling.target import Target
 from faradisc.services.autoscaling.worker import AutoScaler
-from fixtures.other_services import Town, target_of
+from fixtures.other_services import Services, target_of
 from fixtures.schemas import refused
 
 NAMES = target_of()
@@ -32,10 +32,12 @@ ACTION = {
 }
 
 
-def test_a_target_is_reported_as_it_was_registered(town: Town) -> None:
-    town.create()
-    names = town.register(5, 50, Tags={"team": "sound"}, SuspendedState={"ScheduledScalingSuspended": True})
-    (target,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+def test_a_target_is_reported_as_it_was_registered(services: Services) -> None:
+    services.create()
+    names = services.register(
+        5, 50, Tags={"team": "sound"}, SuspendedState={"ScheduledScalingSuspended": True}
+    )
+    (target,) = services.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
     arn = target.pop("ScalableTargetARN")
     assert arn.startswith("arn:aws:application-autoscaling:us-east-1:000000000000:scalable-target/")
     assert target == {
@@ -44,26 +46,26 @@ def test_a_target_is_reported_as_it_was_registered(town: Town) -> None:
         "MaxCapacity": 50,
         "RoleARN": "arn:aws:iam::000000000000:role/aws-service-role/"
         "dynamodb.application-autoscaling.amazonaws.com/AWSServiceRoleForApplicationAutoScaling_DynamoDBTable",
-        "CreationTime": town.now(),
+        "CreationTime": services.now(),
         "SuspendedState": {
             "DynamicScalingInSuspended": False,
             "DynamicScalingOutSuspended": False,
             "ScheduledScalingSuspended": True,
         },
     }
-    assert town.scaling.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"team": "sound"}
-    again = town.scaling.register_scalable_target(**names, MaxCapacity=60)
+    assert services.scaling.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"team": "sound"}
+    again = services.scaling.register_scalable_target(**names, MaxCapacity=60)
     assert again["ScalableTargetARN"] == arn
-    (target,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+    (target,) = services.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
     assert (target["MinCapacity"], target["MaxCapacity"]) == (5, 60)
 
 
-def test_pages_and_filters(town: Town) -> None:
-    tables = [town.create(f"Table{number}") for number in range(3)]
+def test_pages_and_filters(services: Services) -> None:
+    tables = [services.create(f"Table{number}") for number in range(3)]
     for table in tables:
         for direction in ("Read", "Write"):
-            town.register(**target_of(table, direction=direction))
-    client = town.scaling
+            services.register(**target_of(table, direction=direction))
+    client = services.scaling
     pages = client.get_paginator("describe_scalable_targets").paginate(
         ServiceNamespace="dynamodb", PaginationConfig={"PageSize": 4}
     )
@@ -80,57 +82,59 @@ def test_pages_and_filters(town: Town) -> None:
     assert len(some["ScalableTargets"]) == 1
 
 
-def test_policies(town: Town) -> None:
-    town.create()
-    names = town.register()
-    put = town.track(names)
-    (policy,) = town.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"]
+def test_policies(services: Services) -> None:
+    services.create()
+    names = services.register()
+    put = services.track(names)
+    (policy,) = services.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"]
     assert policy["PolicyARN"] == put["PolicyARN"]
     assert ":resource/dynamodb/table/Orders:policyName/track" in policy["PolicyARN"]
     assert policy["TargetTrackingScalingPolicyConfiguration"] == TRACKING
     assert policy["Alarms"] == put["Alarms"]
     kinds = ["AlarmHigh", "AlarmLow", "ProvisionedCapacityHigh", "ProvisionedCapacityLow"]
     assert [alarm["AlarmName"].split("-")[2] for alarm in put["Alarms"]] == kinds
-    assert town.track(names, percent=50)["PolicyARN"] == put["PolicyARN"]
-    assert town.alarm("AlarmHigh")["Threshold"] == 3000
-    town.scaling.delete_scaling_policy(**names, PolicyName="track")
-    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
-    assert town.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"] == []
+    assert services.track(names, percent=50)["PolicyARN"] == put["PolicyARN"]
+    assert services.alarm("AlarmHigh")["Threshold"] == 3000
+    services.scaling.delete_scaling_policy(**names, PolicyName="track")
+    assert services.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert services.scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"] == []
 
 
-def test_deregistering_takes_everything_along(town: Town) -> None:
-    town.create()
-    names = town.register()
-    town.track(names)
-    town.scaling.put_scheduled_action(**names, **ACTION)
-    town.scaling.deregister_scalable_target(**names)
-    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
-    assert town.scaling.describe_scheduled_actions(ServiceNamespace="dynamodb")["ScheduledActions"] == []
+def test_deregistering_takes_everything_along(services: Services) -> None:
+    services.create()
+    names = services.register()
+    services.track(names)
+    services.scaling.put_scheduled_action(**names, **ACTION)
+    services.scaling.deregister_scalable_target(**names)
+    assert services.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert services.scaling.describe_scheduled_actions(ServiceNamespace="dynamodb")["ScheduledActions"] == []
     with refused("ObjectNotFoundException"):
-        town.scaling.deregister_scalable_target(**names)
+        services.scaling.deregister_scalable_target(**names)
 
 
-def test_tags_come_and_go(town: Town) -> None:
-    town.create()
-    arn = town.scaling.register_scalable_target(**NAMES, MinCapacity=1, MaxCapacity=9)["ScalableTargetARN"]
-    town.scaling.tag_resource(ResourceARN=arn, Tags={"a": "1", "b": "2"})
-    town.scaling.untag_resource(ResourceARN=arn, TagKeys=["a", "c"])
-    assert town.scaling.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"b": "2"}
+def test_tags_come_and_go(services: Services) -> None:
+    services.create()
+    arn = services.scaling.register_scalable_target(**NAMES, MinCapacity=1, MaxCapacity=9)[
+        "ScalableTargetARN"
+    ]
+    services.scaling.tag_resource(ResourceARN=arn, Tags={"a": "1", "b": "2"})
+    services.scaling.untag_resource(ResourceARN=arn, TagKeys=["a", "c"])
+    assert services.scaling.list_tags_for_resource(ResourceARN=arn)["Tags"] == {"b": "2"}
     with refused("TooManyTagsException"):
-        town.scaling.tag_resource(ResourceARN=arn, Tags={str(number): "" for number in range(50)})
+        services.scaling.tag_resource(ResourceARN=arn, Tags={str(number): "" for number in range(50)})
     with refused("ResourceNotFoundException"):
-        town.scaling.list_tags_for_resource(ResourceARN=arn[:-1] + "z")
+        services.scaling.list_tags_for_resource(ResourceARN=arn[:-1] + "z")
 
 
 # --- Schedules ------------------------------------------------------------------------------------
 
 
-def test_scheduled_actions_set_limits_at_their_times(town: Town) -> None:
+def test_scheduled_actions_set_limits_at_their_times(services: Services) -> None:
     """From midnight: 50 at 8:00, 20 at most at 20:00; the next day again."""
-    town.create(units=10)
-    names = town.register(5, 1000)
-    town.scaling.put_scheduled_action(**names, **ACTION)
-    town.scaling.put_scheduled_action(
+    services.create(units=10)
+    names = services.register(5, 1000)
+    services.scaling.put_scheduled_action(**names, **ACTION)
+    services.scaling.put_scheduled_action(
         **names,
         ScheduledActionName="evening",
         Schedule="cron(0 20 * * ? *)",
@@ -138,81 +142,84 @@ def test_scheduled_actions_set_limits_at_their_times(town: Town) -> None:
     )
     seen = []
     for _ in range(24):
-        town.work(3600)
-        seen.append(town.units()[0])
+        services.work(3600)
+        seen.append(services.units()[0])
     assert seen == [10] * 7 + [50] * 12 + [20] * 5
-    assert [(each["Description"], each["Cause"]) for each in reversed(town.activities())] == [
+    assert [(each["Description"], each["Cause"]) for each in reversed(services.activities())] == [
         ("Setting min capacity to 50", "scheduled action name morning was triggered"),
         ("Setting read capacity units to 50.", "minimum capacity was set to 50"),
         ("Setting min capacity to 5 and max capacity to 20", "scheduled action name evening was triggered"),
         ("Setting read capacity units to 20.", "maximum capacity was set to 20"),
     ]
-    (target,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+    (target,) = services.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
     assert (target["MinCapacity"], target["MaxCapacity"]) == (5, 20)
 
 
-def test_zones_starts_and_ends(town: Town) -> None:
+def test_zones_starts_and_ends(services: Services) -> None:
     """8:00 in New York is 13:00 UTC in November; not before the start, not after the end."""
-    town.create(units=10)
-    names = town.register(5, 1000)
-    start, end = town.now() + timedelta(days=1), town.now() + timedelta(days=2)
-    town.scaling.put_scheduled_action(
+    services.create(units=10)
+    names = services.register(5, 1000)
+    start, end = services.now() + timedelta(days=1), services.now() + timedelta(days=2)
+    services.scaling.put_scheduled_action(
         **names, **ACTION, Timezone="America/New_York", StartTime=start, EndTime=end
     )
-    (action,) = town.scaling.describe_scheduled_actions(ServiceNamespace="dynamodb")["ScheduledActions"]
+    (action,) = services.scaling.describe_scheduled_actions(ServiceNamespace="dynamodb")["ScheduledActions"]
     assert (action["Timezone"], action["StartTime"], action["EndTime"]) == ("America/New_York", start, end)
-    town.work(86_400 + 13 * 3600 - 1)
-    assert town.units()[0] == 10
-    town.work(1)
-    assert town.units()[0] == 50
+    services.work(86_400 + 13 * 3600 - 1)
+    assert services.units()[0] == 10
+    services.work(1)
+    assert services.units()[0] == 50
     lower = {"ReadCapacityUnits": 7, "WriteCapacityUnits": 10}
-    town.dynamodb.update_table(TableName="Orders", ProvisionedThroughput=lower)
-    town.work(3 * 86_400)
-    assert town.units()[0] == 7, "over"
+    services.dynamodb.update_table(TableName="Orders", ProvisionedThroughput=lower)
+    services.work(3 * 86_400)
+    assert services.units()[0] == 7, "over"
 
 
-def test_moments_missed_count_once(town: Town) -> None:
-    town.create(units=10)
-    names = town.register(5, 1000)
-    town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "rate(1 hour)"})
-    town.work(86_400)
-    causes = [each["Cause"] for each in town.activities()]
+def test_moments_missed_count_once(services: Services) -> None:
+    services.create(units=10)
+    names = services.register(5, 1000)
+    services.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "rate(1 hour)"})
+    services.work(86_400)
+    causes = [each["Cause"] for each in services.activities()]
     assert causes.count("scheduled action name morning was triggered") == 1
 
 
-def test_a_rate_is_counted_from_the_start_of_its_action(town: Town) -> None:
+def test_a_rate_is_counted_from_the_start_of_its_action(services: Services) -> None:
     """As the user guide says it: "every 5 hours, starting on" a date."""
-    town.create(units=10)
-    names = town.register(5, 1000)
-    town.scaling.put_scheduled_action(
-        **names, **{**ACTION, "Schedule": "rate(5 hours)"}, StartTime=town.now(1800), EndTime=town.now(36_000)
+    services.create(units=10)
+    names = services.register(5, 1000)
+    services.scaling.put_scheduled_action(
+        **names,
+        **{**ACTION, "Schedule": "rate(5 hours)"},
+        StartTime=services.now(1800),
+        EndTime=services.now(36_000),
     )
     acted = []
     for minute in range(0, 12 * 60, 10):
-        before = len(town.activities())
-        town.scaling.register_scalable_target(**names, MinCapacity=5)
-        town.work(600)
+        before = len(services.activities())
+        services.scaling.register_scalable_target(**names, MinCapacity=5)
+        services.work(600)
         acted += [minute + 10] * any(
             "scheduled" in activity["Cause"]
-            for activity in town.activities()[: len(town.activities()) - before]
+            for activity in services.activities()[: len(services.activities()) - before]
         )
     assert acted == [30, 330]
 
 
-def test_suspended_schedules_and_single_moments(town: Town) -> None:
-    town.create(units=10)
-    names = town.register(5, 1000, SuspendedState={"ScheduledScalingSuspended": True})
-    town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
-    town.work(9 * 3600)
-    assert (town.units()[0], town.activities()) == (10, [])
+def test_suspended_schedules_and_single_moments(services: Services) -> None:
+    services.create(units=10)
+    names = services.register(5, 1000, SuspendedState={"ScheduledScalingSuspended": True})
+    services.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
+    services.work(9 * 3600)
+    assert (services.units()[0], services.activities()) == (10, [])
 
 
-def test_target_deleted_during_a_step_is_skipped(town: Town, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_target_deleted_during_a_step_is_skipped(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     for table in ("Orders", "Others"):
-        town.create(table)
+        services.create(table)
         suspended = {"ScheduledScalingSuspended": True}
-        names = town.register(5, 1000, ResourceId=f"table/{table}", SuspendedState=suspended)
-        town.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
+        names = services.register(5, 1000, ResourceId=f"table/{table}", SuspendedState=suspended)
+        services.scaling.put_scheduled_action(**names, **{**ACTION, "Schedule": "at(2023-11-15T08:00:00)"})
     process = AutoScaler._process
     processed: list[Any] = []
 
@@ -224,27 +231,27 @@ def test_target_deleted_during_a_step_is_skipped(town: Town, monkeypatch: pytest
         return await process(scaler, target)
 
     monkeypatch.setattr(AutoScaler, "_process", process_and_deregister)
-    town.work(9 * 3600)
-    (left,) = town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
+    services.work(9 * 3600)
+    (left,) = services.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"]
     assert {name[1] for name in processed} == {left["ResourceId"]}
 
 
-def test_actions_are_changed_and_deleted(open_town: Callable[..., Town], tmp_path: Path) -> None:
+def test_actions_are_changed_and_deleted(open_services: Callable[..., Services], tmp_path: Path) -> None:
     clock = ManualClock(1_700_006_400.0)
-    town = open_town(tmp_path, clock=clock)
-    town.create(units=10)
-    names = town.register(5, 1000)
-    town.scaling.put_scheduled_action(**names, **ACTION)
-    town.scaling.put_scheduled_action(
+    services = open_services(tmp_path, clock=clock)
+    services.create(units=10)
+    names = services.register(5, 1000)
+    services.scaling.put_scheduled_action(**names, **ACTION)
+    services.scaling.put_scheduled_action(
         **names, ScheduledActionName="morning", ScalableTargetAction={"MinCapacity": 60}
     )
-    town.close()
-    town = open_town(tmp_path, clock=clock)
-    town.work(8 * 3600)
-    assert town.units()[0] == 60
-    town.scaling.delete_scheduled_action(**names, ScheduledActionName="morning")
+    services.close()
+    services = open_services(tmp_path, clock=clock)
+    services.work(8 * 3600)
+    assert services.units()[0] == 60
+    services.scaling.delete_scheduled_action(**names, ScheduledActionName="morning")
     with refused("ObjectNotFoundException"):
-        town.scaling.delete_scheduled_action(**names, ScheduledActionName="morning")
+        services.scaling.delete_scheduled_action(**names, ScheduledActionName="morning")
 
 
 # --- Rejections -------------------------------------------------------------------------------------
@@ -413,25 +420,25 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.fixture(scope="module")
-def refusing(request: pytest.FixtureRequest) -> Town:
+def refusing(request: pytest.FixtureRequest) -> Services:
     """A table with a registered target; refused requests change nothing, so one serves all."""
     if request.config.getoption("--endpoint") is not None:
         pytest.skip("needs a database in this process")
-    town = Town()
-    town.create()
-    town.register()
-    request.addfinalizer(town.close)
-    return town
+    services = Services()
+    services.create()
+    services.register()
+    request.addfinalizer(services.close)
+    return services
 
 
 @pytest.mark.parametrize(("operation", "request_", "text"), INVALID.values(), ids=INVALID)
-def test_invalid_requests(refusing: Town, operation: str, request_: dict[str, Any], text: str) -> None:
+def test_invalid_requests(refusing: Services, operation: str, request_: dict[str, Any], text: str) -> None:
     with refused("ValidationException") as failure:
         getattr(refusing.scaling, operation)(**request_)
     assert failure.value.response["Error"]["Message"].startswith(text)
 
 
-def test_what_is_not_there(refusing: Town) -> None:
+def test_what_is_not_there(refusing: Services) -> None:
     writes = target_of(direction="Write")
     for operation, more in (
         ("deregister_scalable_target", {}),
@@ -452,21 +459,21 @@ def test_what_is_not_there(refusing: Town) -> None:
         refusing.scaling.describe_scalable_targets(ServiceNamespace="dynamodb", NextToken="foreign")
 
 
-def test_one_policy_per_metric(town: Town) -> None:
-    town.create()
-    names = town.register()
-    town.track(names)
+def test_one_policy_per_metric(services: Services) -> None:
+    services.create()
+    names = services.register()
+    services.track(names)
     with refused(
         "ValidationException",
         "Only one TargetTrackingScaling policy for a given metric specification is allowed.",
     ):
-        town.scaling.put_scaling_policy(**names, **{**POLICY, "PolicyName": "second"})
+        services.scaling.put_scaling_policy(**names, **{**POLICY, "PolicyName": "second"})
 
 
-def test_reset_forgets_targets_and_alarms(town: Town) -> None:
-    town.create()
-    town.track(town.register())
-    town.process.local.reset()
-    assert town.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"] == []
-    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
-    assert town.cloudwatch.describe_alarm_history()["AlarmHistoryItems"] == []
+def test_reset_forgets_targets_and_alarms(services: Services) -> None:
+    services.create()
+    services.track(services.register())
+    services.process.local.reset()
+    assert services.scaling.describe_scalable_targets(ServiceNamespace="dynamodb")["ScalableTargets"] == []
+    assert services.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert services.cloudwatch.describe_alarm_history()["AlarmHistoryItems"] == []

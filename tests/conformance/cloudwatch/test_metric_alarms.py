@@ -12,7 +12,7 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.alarms import Alarms
-from fixtures.other_services import MIDNIGHT_S, MONITORING, Town
+from fixtures.other_services import MIDNIGHT_S, MONITORING, Services
 from fixtures.schemas import refused
 
 TABLE = [{"Name": "TableName", "Value": "Orders"}]
@@ -29,53 +29,55 @@ ALARM: dict[str, Any] = {
 TOPIC = "arn:aws:sns:us-east-1:000000000000:topic"
 
 
-def described(town: Town, name: str = "busy") -> dict[str, Any]:
-    (alarm,) = town.cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
+def described(services: Services, name: str = "busy") -> dict[str, Any]:
+    (alarm,) = services.cloudwatch.describe_alarms(AlarmNames=[name])["MetricAlarms"]
     return dict(alarm)
 
 
-def history(town: Town, **more: Any) -> list[str]:
+def history(services: Services, **more: Any) -> list[str]:
     """Summaries, oldest first."""
-    events = town.cloudwatch.describe_alarm_history(ScanBy="TimestampAscending", **more)["AlarmHistoryItems"]
+    events = services.cloudwatch.describe_alarm_history(ScanBy="TimestampAscending", **more)[
+        "AlarmHistoryItems"
+    ]
     return [event["HistorySummary"] for event in events]
 
 
-def test_an_alarm_is_reported_as_it_was_put(town: Town) -> None:
-    town.cloudwatch.put_metric_alarm(**ALARM, AlarmDescription="too many", OKActions=[TOPIC])
-    alarm = described(town)
+def test_an_alarm_is_reported_as_it_was_put(services: Services) -> None:
+    services.cloudwatch.put_metric_alarm(**ALARM, AlarmDescription="too many", OKActions=[TOPIC])
+    alarm = described(services)
     assert alarm == {
         **ALARM,
         "AlarmDescription": "too many",
         "AlarmArn": "arn:aws:cloudwatch:us-east-1:000000000000:alarm:busy",
-        "AlarmConfigurationUpdatedTimestamp": town.now(),
+        "AlarmConfigurationUpdatedTimestamp": services.now(),
         "ActionsEnabled": True,
         "OKActions": [TOPIC],
         "AlarmActions": [],
         "InsufficientDataActions": [],
         "StateValue": "INSUFFICIENT_DATA",
         "StateReason": "Unchecked: Initial alarm creation",
-        "StateUpdatedTimestamp": town.now(),
-        "StateTransitionedTimestamp": town.now(),
+        "StateUpdatedTimestamp": services.now(),
+        "StateTransitionedTimestamp": services.now(),
     }
 
 
-def test_states_follow_the_metric(town: Town) -> None:
+def test_states_follow_the_metric(services: Services) -> None:
     """Two minutes above 100 and back; each minute is looked at a minute after its end."""
-    town.create()
-    town.cloudwatch.put_metric_alarm(**ALARM)
+    services.create()
+    services.cloudwatch.put_metric_alarm(**ALARM)
     states = []
     for units in (120, 120, 50, 50, 0, 0):
-        town.read(units)
-        town.work(60)
-        states.append(described(town)["StateValue"])
-    town.work(60)
-    states.append(described(town)["StateValue"])
+        services.read(units)
+        services.work(60)
+        states.append(described(services)["StateValue"])
+    services.work(60)
+    states.append(described(services)["StateValue"])
     assert states == ["INSUFFICIENT_DATA", "INSUFFICIENT_DATA", "ALARM", "OK", "OK", "OK", "OK"]
-    assert history(town, AlarmName="busy", HistoryItemType="StateUpdate") == [
+    assert history(services, AlarmName="busy", HistoryItemType="StateUpdate") == [
         "Alarm updated from INSUFFICIENT_DATA to ALARM",
         "Alarm updated from ALARM to OK",
     ]
-    alarm = described(town)
+    alarm = described(services)
     assert alarm["StateReason"] == (
         "Threshold Crossed: 1 out of the last 2 datapoints [50.0 (15/11/23 00:02:00)] was not greater than "
         "the threshold (100.0) (minimum 1 datapoint for ALARM -> OK transition)."
@@ -95,30 +97,30 @@ def test_states_follow_the_metric(town: Town) -> None:
     ("missing", "state"),
     [("breaching", "ALARM"), ("notBreaching", "OK"), ("missing", "INSUFFICIENT_DATA"), ("ignore", "OK")],
 )
-def test_missing_data_is_treated_as_asked(town: Town, missing: str, state: str) -> None:
+def test_missing_data_is_treated_as_asked(services: Services, missing: str, state: str) -> None:
     metric = {"Namespace": "Mine", "MetricName": "m", "Dimensions": []}
-    town.cloudwatch.put_metric_alarm(**{**ALARM, **metric}, TreatMissingData=missing)
+    services.cloudwatch.put_metric_alarm(**{**ALARM, **metric}, TreatMissingData=missing)
     for _ in range(3):
-        town.cloudwatch.put_metric_data(Namespace="Mine", MetricData=[{"MetricName": "m", "Value": 1}])
-        town.work(60)
-    assert described(town)["StateValue"] == "OK"
-    town.work(300)
-    assert described(town)["StateValue"] == state
+        services.cloudwatch.put_metric_data(Namespace="Mine", MetricData=[{"MetricName": "m", "Value": 1}])
+        services.work(60)
+    assert described(services)["StateValue"] == "OK"
+    services.work(300)
+    assert described(services)["StateValue"] == state
 
 
-def test_some_of_the_last_points(town: Town) -> None:
-    town.create()
-    town.cloudwatch.put_metric_alarm(**{**ALARM, "EvaluationPeriods": 5}, DatapointsToAlarm=2)
-    town.minutes(6, lambda minute: 2 if minute in (1, 4) else 1)
-    town.work(60)
-    assert described(town)["StateValue"] == "ALARM"
+def test_some_of_the_last_points(services: Services) -> None:
+    services.create()
+    services.cloudwatch.put_metric_alarm(**{**ALARM, "EvaluationPeriods": 5}, DatapointsToAlarm=2)
+    services.minutes(6, lambda minute: 2 if minute in (1, 4) else 1)
+    services.work(60)
+    assert described(services)["StateValue"] == "ALARM"
 
 
-def test_an_alarm_on_an_expression(town: Town) -> None:
+def test_an_alarm_on_an_expression(services: Services) -> None:
     """Utilisation: consumed over 60 seconds by provisioned."""
-    town.create(units=10)
+    services.create(units=10)
     gauge = {**READS, "MetricName": "ProvisionedReadCapacityUnits"}
-    town.cloudwatch.put_metric_alarm(
+    services.cloudwatch.put_metric_alarm(
         AlarmName="used",
         EvaluationPeriods=1,
         Threshold=70.0,
@@ -133,52 +135,52 @@ def test_an_alarm_on_an_expression(town: Town) -> None:
             {"Id": "used", "Expression": "100 * c / PERIOD(c) / p", "Label": "%"},
         ],
     )
-    town.work(300)
-    town.minutes(5, 7)
-    town.work(60)
-    assert described(town, "used")["StateValue"] == "ALARM"
-    town.minutes(9, 1)
-    assert described(town, "used")["StateValue"] == "OK"
+    services.work(300)
+    services.minutes(5, 7)
+    services.work(60)
+    assert described(services, "used")["StateValue"] == "ALARM"
+    services.minutes(9, 1)
+    assert described(services, "used")["StateValue"] == "OK"
 
 
-def test_a_jump_of_hours_has_every_state_in_its_history(town: Town) -> None:
-    town.create()
-    town.cloudwatch.put_metric_alarm(**ALARM)
-    town.minutes(2, 3)
-    town.work(6 * 3600)
-    assert history(town, HistoryItemType="StateUpdate") == [
+def test_a_jump_of_hours_has_every_state_in_its_history(services: Services) -> None:
+    services.create()
+    services.cloudwatch.put_metric_alarm(**ALARM)
+    services.minutes(2, 3)
+    services.work(6 * 3600)
+    assert history(services, HistoryItemType="StateUpdate") == [
         "Alarm updated from INSUFFICIENT_DATA to ALARM",
         "Alarm updated from ALARM to OK",
     ]
-    assert described(town)["StateTransitionedTimestamp"] < town.now(-5 * 3600)
+    assert described(services)["StateTransitionedTimestamp"] < services.now(-5 * 3600)
 
 
-def test_states_survive_a_restart(open_town: Callable[..., Town], tmp_path: Path) -> None:
+def test_states_survive_a_restart(open_services: Callable[..., Services], tmp_path: Path) -> None:
     """Metrics do not: the state stays until all that the alarm looks at lies after the start."""
     clock = ManualClock(MIDNIGHT_S)
-    town = open_town(tmp_path, clock=clock)
-    town.create()
-    town.cloudwatch.put_metric_alarm(**ALARM)
-    town.minutes(3, 3)
-    before = described(town)
+    services = open_services(tmp_path, clock=clock)
+    services.create()
+    services.cloudwatch.put_metric_alarm(**ALARM)
+    services.minutes(3, 3)
+    before = described(services)
     assert before["StateValue"] == "ALARM"
-    summaries = history(town)
-    town.close()
-    town = open_town(tmp_path, clock=clock)
-    town.minutes(2, 3)
-    assert (described(town), history(town)) == (before, summaries)
-    town.minutes(2, 0)
-    assert described(town)["StateValue"] == "OK"
+    summaries = history(services)
+    services.close()
+    services = open_services(tmp_path, clock=clock)
+    services.minutes(2, 3)
+    assert (described(services), history(services)) == (before, summaries)
+    services.minutes(2, 0)
+    assert described(services)["StateValue"] == "OK"
 
 
 def test_an_alarm_that_is_deleted_while_another_is_looked_at_stays_deleted(
-    open_town: Callable[..., Town], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_services: Callable[..., Services], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = ManualClock(MIDNIGHT_S)
-    town = open_town(tmp_path, clock=clock)
-    town.create()
+    services = open_services(tmp_path, clock=clock)
+    services.create()
     for name in ("busy", "other"):
-        town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": name})
+        services.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": name})
     move = Alarms.move
 
     async def move_and_delete(alarms: Alarms, alarm: Alarm, *change: Any) -> None:
@@ -187,48 +189,48 @@ def test_an_alarm_that_is_deleted_while_another_is_looked_at_stays_deleted(
         await move(alarms, alarm, *change)
 
     monkeypatch.setattr(Alarms, "move", move_and_delete)
-    town.minutes(3, 3)
-    town.close()
-    town = open_town(tmp_path, clock=clock)
-    (left,) = town.cloudwatch.describe_alarms()["MetricAlarms"]
+    services.minutes(3, 3)
+    services.close()
+    services = open_services(tmp_path, clock=clock)
+    (left,) = services.cloudwatch.describe_alarms()["MetricAlarms"]
     (deleted,) = {"busy", "other"} - {left["AlarmName"]}
-    assert history(town, AlarmName=deleted)[-1] == f'Alarm "{deleted}" deleted'
+    assert history(services, AlarmName=deleted)[-1] == f'Alarm "{deleted}" deleted'
 
 
-def test_set_by_hand_until_the_next_look(town: Town) -> None:
-    town.create()
-    town.cloudwatch.put_metric_alarm(**ALARM, AlarmActions=[TOPIC])
+def test_set_by_hand_until_the_next_look(services: Services) -> None:
+    services.create()
+    services.cloudwatch.put_metric_alarm(**ALARM, AlarmActions=[TOPIC])
     reason = {"StateReason": "drill", "StateReasonData": '{"by": "hand"}'}
-    town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", **reason)
-    alarm = described(town)
+    services.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", **reason)
+    alarm = described(services)
     assert (alarm["StateValue"], alarm["StateReason"]) == ("ALARM", "drill")
-    assert history(town, AlarmName="busy")[1:] == [
+    assert history(services, AlarmName="busy")[1:] == [
         "Alarm updated from INSUFFICIENT_DATA to ALARM",
         f"Failed to execute action {TOPIC}",
     ], "nothing leaves this server, and the history says so"
-    town.minutes(3, 1)
-    assert described(town)["StateValue"] == "OK"
+    services.minutes(3, 1)
+    assert described(services)["StateValue"] == "OK"
 
 
-def test_actions_are_switched(town: Town) -> None:
-    town.cloudwatch.put_metric_alarm(**ALARM, AlarmActions=[TOPIC])
-    town.cloudwatch.disable_alarm_actions(AlarmNames=["busy", "unknown"])
-    assert described(town)["ActionsEnabled"] is False
-    town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
-    assert f"Failed to execute action {TOPIC}" not in history(town)
-    town.cloudwatch.enable_alarm_actions(AlarmNames=["busy"])
-    assert described(town)["ActionsEnabled"] is True
+def test_actions_are_switched(services: Services) -> None:
+    services.cloudwatch.put_metric_alarm(**ALARM, AlarmActions=[TOPIC])
+    services.cloudwatch.disable_alarm_actions(AlarmNames=["busy", "unknown"])
+    assert described(services)["ActionsEnabled"] is False
+    services.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
+    assert f"Failed to execute action {TOPIC}" not in history(services)
+    services.cloudwatch.enable_alarm_actions(AlarmNames=["busy"])
+    assert described(services)["ActionsEnabled"] is True
 
 
-def test_filters_and_pages(town: Town) -> None:
+def test_filters_and_pages(services: Services) -> None:
     for number in range(7):
         more = {"AlarmActions": [TOPIC]} if number == 3 else {}
-        town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": f"a{number}"}, **more)
-    town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": "b", "Period": 300})
-    town.cloudwatch.set_alarm_state(AlarmName="a5", StateValue="OK", StateReason="")
+        services.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": f"a{number}"}, **more)
+    services.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": "b", "Period": 300})
+    services.cloudwatch.set_alarm_state(AlarmName="a5", StateValue="OK", StateReason="")
 
     def names(**request: Any) -> list[str]:
-        pages = town.cloudwatch.get_paginator("describe_alarms").paginate(**request)
+        pages = services.cloudwatch.get_paginator("describe_alarms").paginate(**request)
         return [alarm["AlarmName"] for page in pages for alarm in page["MetricAlarms"]]
 
     assert names(PaginationConfig={"PageSize": 3}) == [*(f"a{number}" for number in range(7)), "b"]
@@ -236,42 +238,44 @@ def test_filters_and_pages(town: Town) -> None:
     assert names(StateValue="OK") == ["a5"]
     assert names(ActionPrefix="arn:aws:sns") == ["a3"]
     assert names(AlarmNames=["b", "unknown"]) == ["b"]
-    for_metric = town.cloudwatch.describe_alarms_for_metric(**READS, Period=300)["MetricAlarms"]
+    for_metric = services.cloudwatch.describe_alarms_for_metric(**READS, Period=300)["MetricAlarms"]
     assert [alarm["AlarmName"] for alarm in for_metric] == ["b"]
-    assert len(town.cloudwatch.describe_alarms_for_metric(**READS)["MetricAlarms"]) == 8
-    page = town.cloudwatch.describe_alarm_history(MaxRecords=2)
+    assert len(services.cloudwatch.describe_alarms_for_metric(**READS)["MetricAlarms"]) == 8
+    page = services.cloudwatch.describe_alarm_history(MaxRecords=2)
     assert [event["AlarmName"] for event in page["AlarmHistoryItems"]] == ["a5", "b"]
-    rest = town.cloudwatch.describe_alarm_history(NextToken=page["NextToken"])
+    rest = services.cloudwatch.describe_alarm_history(NextToken=page["NextToken"])
     assert len(rest["AlarmHistoryItems"]) == 7
 
 
-def test_settings_are_replaced_and_the_state_stays(town: Town) -> None:
-    town.cloudwatch.put_metric_alarm(**ALARM, AlarmDescription="first")
-    town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
-    town.cloudwatch.put_metric_alarm(**{**ALARM, "Threshold": 5.0})
-    alarm = described(town)
+def test_settings_are_replaced_and_the_state_stays(services: Services) -> None:
+    services.cloudwatch.put_metric_alarm(**ALARM, AlarmDescription="first")
+    services.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
+    services.cloudwatch.put_metric_alarm(**{**ALARM, "Threshold": 5.0})
+    alarm = described(services)
     assert (alarm["Threshold"], alarm["StateValue"], "AlarmDescription" in alarm) == (5.0, "ALARM", False)
 
 
-def test_deleting_is_all_or_nothing(town: Town) -> None:
+def test_deleting_is_all_or_nothing(services: Services) -> None:
     for name in "ab":
-        town.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": name})
+        services.cloudwatch.put_metric_alarm(**{**ALARM, "AlarmName": name})
     with refused("ResourceNotFound"):
-        town.cloudwatch.delete_alarms(AlarmNames=["a", "unknown"])
-    assert len(town.cloudwatch.describe_alarms()["MetricAlarms"]) == 2
-    town.cloudwatch.delete_alarms(AlarmNames=["a", "b", "a"])
-    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
-    assert history(town)[-1] == 'Alarm "b" deleted'
+        services.cloudwatch.delete_alarms(AlarmNames=["a", "unknown"])
+    assert len(services.cloudwatch.describe_alarms()["MetricAlarms"]) == 2
+    services.cloudwatch.delete_alarms(AlarmNames=["a", "b", "a"])
+    assert services.cloudwatch.describe_alarms()["MetricAlarms"] == []
+    assert history(services)[-1] == 'Alarm "b" deleted'
 
 
-def test_tags_of_alarms(town: Town) -> None:
-    town.cloudwatch.put_metric_alarm(**ALARM, Tags=[{"Key": "team", "Value": "sound"}])
-    arn = described(town)["AlarmArn"]
-    town.cloudwatch.tag_resource(ResourceARN=arn, Tags=[{"Key": "stage", "Value": ""}])
-    town.cloudwatch.untag_resource(ResourceARN=arn, TagKeys=["team"])
-    assert town.cloudwatch.list_tags_for_resource(ResourceARN=arn)["Tags"] == [{"Key": "stage", "Value": ""}]
+def test_tags_of_alarms(services: Services) -> None:
+    services.cloudwatch.put_metric_alarm(**ALARM, Tags=[{"Key": "team", "Value": "sound"}])
+    arn = described(services)["AlarmArn"]
+    services.cloudwatch.tag_resource(ResourceARN=arn, Tags=[{"Key": "stage", "Value": ""}])
+    services.cloudwatch.untag_resource(ResourceARN=arn, TagKeys=["team"])
+    assert services.cloudwatch.list_tags_for_resource(ResourceARN=arn)["Tags"] == [
+        {"Key": "stage", "Value": ""}
+    ]
     with refused("ResourceNotFoundException"):
-        town.cloudwatch.list_tags_for_resource(ResourceARN=arn + "x")
+        services.cloudwatch.list_tags_for_resource(ResourceARN=arn + "x")
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -316,17 +320,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "text"), REFUSED.values(), ids=REFUSED)
-def test_refused_alarms(town: Town, change: dict[str, Any], text: str) -> None:
+def test_refused_alarms(services: Services, change: dict[str, Any], text: str) -> None:
     request = {name: value for name, value in {**ALARM, **change}.items() if value is not None}
     with refused("ValidationError", text):
-        town.cloudwatch.put_metric_alarm(**request)
-    assert town.cloudwatch.describe_alarms()["MetricAlarms"] == []
+        services.cloudwatch.put_metric_alarm(**request)
+    assert services.cloudwatch.describe_alarms()["MetricAlarms"] == []
 
 
-def test_an_expression_without_meaning_is_refused_at_once(town: Town) -> None:
+def test_an_expression_without_meaning_is_refused_at_once(services: Services) -> None:
     for expression in ("m +", "unknown * 2", "SUM(m)", "[m, m]", "SUM(SEARCH('reads', 'Sum', 60))"):
         with refused("ValidationError"):
-            town.cloudwatch.put_metric_alarm(
+            services.cloudwatch.put_metric_alarm(
                 AlarmName="x",
                 EvaluationPeriods=1,
                 Threshold=1,
@@ -342,22 +346,22 @@ def test_an_expression_without_meaning_is_refused_at_once(town: Town) -> None:
             )
 
 
-def test_refused_states(town: Town) -> None:
+def test_refused_states(services: Services) -> None:
     with refused("ResourceNotFound"):
-        town.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="OK", StateReason="")
-    town.cloudwatch.put_metric_alarm(**ALARM)
+        services.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="OK", StateReason="")
+    services.cloudwatch.put_metric_alarm(**ALARM)
     with refused("InvalidFormat"):
-        town.cloudwatch.set_alarm_state(
+        services.cloudwatch.set_alarm_state(
             AlarmName="busy", StateValue="OK", StateReason="", StateReasonData="{"
         )
     with refused("InvalidNextToken"):
-        town.cloudwatch.describe_alarms(NextToken="foreign")
+        services.cloudwatch.describe_alarms(NextToken="foreign")
 
 
-def test_an_expression_that_is_no_series_at_times_is_missing_data(town: Town) -> None:
+def test_an_expression_that_is_no_series_at_times_is_missing_data(services: Services) -> None:
     """Its kind depends on the values: a number while there are some, nothing before."""
     mine = {"Namespace": "Mine", "MetricName": "m", "Dimensions": []}
-    town.cloudwatch.put_metric_alarm(
+    services.cloudwatch.put_metric_alarm(
         AlarmName="odd",
         EvaluationPeriods=1,
         Threshold=1,
@@ -368,10 +372,10 @@ def test_an_expression_that_is_no_series_at_times_is_missing_data(town: Town) ->
             {"Id": "e", "Expression": "IF(SUM(m) > 0, 5)"},
         ],
     )
-    town.cloudwatch.put_metric_alarm(**ALARM)
-    town.cloudwatch.put_metric_data(Namespace="Mine", MetricData=[{"MetricName": "m", "Value": 1}])
-    town.work(120)
-    assert described(town, "odd")["StateValue"] == "ALARM"
-    town.create()
-    town.minutes(3, 3)
-    assert described(town)["StateValue"] == "ALARM", "other alarms are looked at all the same"
+    services.cloudwatch.put_metric_alarm(**ALARM)
+    services.cloudwatch.put_metric_data(Namespace="Mine", MetricData=[{"MetricName": "m", "Value": 1}])
+    services.work(120)
+    assert described(services, "odd")["StateValue"] == "ALARM"
+    services.create()
+    services.minutes(3, 3)
+    assert described(services)["StateValue"] == "ALARM", "other alarms are looked at all the same"

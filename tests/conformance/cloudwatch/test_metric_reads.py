@@ -15,7 +15,7 @@ import pytest
 from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.cloudwatch import read_export
-from fixtures.other_services import MONITORING, Town
+from fixtures.other_services import MONITORING, Services
 from fixtures.schemas import refused
 
 TABLE = [{"Name": "TableName", "Value": "Orders"}]
@@ -23,11 +23,11 @@ READS = {"Namespace": MONITORING, "MetricName": "ConsumedReadCapacityUnits", "Di
 
 
 @pytest.fixture
-def read(town: Town) -> Town:
+def read(services: Services) -> Services:
     """Three minutes: 120, 300 and no units."""
-    town.create()
-    town.minutes(3, lambda minute: (2, 5, 0)[minute])
-    return town
+    services.create()
+    services.minutes(3, lambda minute: (2, 5, 0)[minute])
+    return services
 
 
 def query(id_: str, stat: str = "Sum", period: int = 60, **more: Any) -> dict[str, Any]:
@@ -35,17 +35,22 @@ def query(id_: str, stat: str = "Sum", period: int = 60, **more: Any) -> dict[st
     return {"Id": id_, "MetricStat": {"Metric": metric, "Period": period, "Stat": stat}, **more}
 
 
-def data(town: Town, *queries: dict[str, Any], **more: Any) -> Any:
-    request = {"StartTime": town.now(-3600), "EndTime": town.now(60), "ScanBy": "TimestampAscending", **more}
-    return town.cloudwatch.get_metric_data(MetricDataQueries=list(queries), **request)
+def data(services: Services, *queries: dict[str, Any], **more: Any) -> Any:
+    request = {
+        "StartTime": services.now(-3600),
+        "EndTime": services.now(60),
+        "ScanBy": "TimestampAscending",
+        **more,
+    }
+    return services.cloudwatch.get_metric_data(MetricDataQueries=list(queries), **request)
 
 
-def values(town: Town, *queries: dict[str, Any], **more: Any) -> dict[str, list[float]]:
-    found = data(town, *queries, **more)["MetricDataResults"]
+def values(services: Services, *queries: dict[str, Any], **more: Any) -> dict[str, list[float]]:
+    found = data(services, *queries, **more)["MetricDataResults"]
     return {result["Id"]: result["Values"] for result in found}
 
 
-def test_statistics(read: Town) -> None:
+def test_statistics(read: Services) -> None:
     answer = read.cloudwatch.get_metric_statistics(
         **READS,
         StartTime=read.now(-180),
@@ -62,7 +67,7 @@ def test_statistics(read: Town) -> None:
     assert [point["Sum"] for point in points] == [120.0, 300.0, 0.0], "zeros are published"
 
 
-def test_an_answer_is_a_trace_for_plans(read: Town) -> None:
+def test_an_answer_is_a_trace_for_plans(read: Services) -> None:
     """docs/formats/rates.md: what GetMetricData answers is traffic for `faradisc plan --trace`."""
     answer = data(read, query("r", Label="Orders ConsumedReadCapacityUnits"))
     text = orjson.dumps({"MetricDataResults": answer["MetricDataResults"]})
@@ -72,14 +77,14 @@ def test_an_answer_is_a_trace_for_plans(read: Town) -> None:
     assert run(plan_of_rates(trace)).totals.read_units == 420
 
 
-def test_periods_sum_up(read: Town) -> None:
+def test_periods_sum_up(read: Services) -> None:
     (point,) = read.cloudwatch.get_metric_statistics(
         **READS, StartTime=read.now(-180), EndTime=read.now(), Period=300, Statistics=["Sum", "Maximum"]
     )["Datapoints"]
     assert (point["Sum"], point["Maximum"], point["Timestamp"]) == (420.0, 100.0, read.now(-180))
 
 
-def test_percentiles_where_values_are_known(read: Town) -> None:
+def test_percentiles_where_values_are_known(read: Services) -> None:
     span = {"StartTime": read.now(-180), "EndTime": read.now(), "Period": 60}
     latency = {
         "Namespace": MONITORING,
@@ -94,7 +99,7 @@ def test_percentiles_where_values_are_known(read: Town) -> None:
     assert none["Datapoints"] == [], "units are not kept one by one"
 
 
-def test_gauges_come_every_five_minutes(read: Town) -> None:
+def test_gauges_come_every_five_minutes(read: Services) -> None:
     read.minutes(9, 0)
     gauge = {**READS, "MetricName": "ProvisionedReadCapacityUnits"}
     found = read.cloudwatch.get_metric_statistics(
@@ -103,7 +108,7 @@ def test_gauges_come_every_five_minutes(read: Town) -> None:
     assert [(point["Timestamp"].minute, point["Average"]) for point in found] == [(5, 100.0), (10, 100.0)]
 
 
-def test_an_exact_set_of_dimensions_or_nothing(read: Town) -> None:
+def test_an_exact_set_of_dimensions_or_nothing(read: Services) -> None:
     assert values(read, query("m"))["m"] == [120.0, 300.0, 0.0]
     for dimensions in (
         [],
@@ -114,7 +119,7 @@ def test_an_exact_set_of_dimensions_or_nothing(read: Town) -> None:
     assert values(read, query("m", metric={"Namespace": "AWS/EC2"}))["m"] == []
 
 
-def test_queries_labels_order_and_hidden_ones(read: Town) -> None:
+def test_queries_labels_order_and_hidden_ones(read: Services) -> None:
     answer = data(
         read,
         query("hidden", ReturnData=False),
@@ -128,7 +133,7 @@ def test_queries_labels_order_and_hidden_ones(read: Town) -> None:
     assert (second["Label"], second["Values"]) == ("rate", [0.0, 5.0, 2.0])
 
 
-def test_units_are_a_filter(read: Town) -> None:
+def test_units_are_a_filter(read: Services) -> None:
     stat = query("m")["MetricStat"]
     bytes_ = {"Id": "bytes", "MetricStat": {**stat, "Unit": "Bytes"}}
     count = {"Id": "count", "MetricStat": {**stat, "Unit": "Count"}}
@@ -138,7 +143,7 @@ def test_units_are_a_filter(read: Town) -> None:
     }
 
 
-def test_pages_of_values(read: Town) -> None:
+def test_pages_of_values(read: Services) -> None:
     queries = [query("a"), query("b", "SampleCount")]
     found: dict[str, list[float]] = {"a": [], "b": []}
     statuses, token = [], {}
@@ -158,7 +163,7 @@ def test_pages_of_values(read: Town) -> None:
     assert sum(len(result["Values"]) for page in paginated for result in page["MetricDataResults"]) == 6
 
 
-def test_list_metrics(read: Town) -> None:
+def test_list_metrics(read: Services) -> None:
     listed = read.cloudwatch.list_metrics(Namespace=MONITORING, Dimensions=[{"Name": "TableName"}])["Metrics"]
     assert READS in listed
     names = {metric["MetricName"] for metric in listed}
@@ -172,13 +177,13 @@ def test_list_metrics(read: Town) -> None:
     assert len(read.cloudwatch.list_metrics(RecentlyActive="PT3H")["Metrics"]) >= len(listed)
 
 
-def test_list_metrics_has_pages(town: Town) -> None:
+def test_list_metrics_has_pages(services: Services) -> None:
     for start in range(0, 1100, 100):
-        town.cloudwatch.put_metric_data(
+        services.cloudwatch.put_metric_data(
             Namespace="Mine",
             MetricData=[{"MetricName": f"m{number:04}", "Value": 1} for number in range(start, start + 100)],
         )
-    pages = list(town.cloudwatch.get_paginator("list_metrics").paginate(Namespace="Mine"))
+    pages = list(services.cloudwatch.get_paginator("list_metrics").paginate(Namespace="Mine"))
     assert [len(page["Metrics"]) for page in pages] == [500, 500, 100]
     names = [metric["MetricName"] for page in pages for metric in page["Metrics"]]
     assert names == sorted(set(names))
@@ -187,10 +192,10 @@ def test_list_metrics_has_pages(town: Town) -> None:
 # --- Metrics of clients ---------------------------------------------------------------------------
 
 
-def test_metrics_that_clients_put(town: Town) -> None:
+def test_metrics_that_clients_put(services: Services) -> None:
     mine = {"Namespace": "Shop", "MetricName": "Basket", "Dimensions": [{"Name": "Country", "Value": "NO"}]}
-    at = town.now()
-    town.cloudwatch.put_metric_data(
+    at = services.now()
+    services.cloudwatch.put_metric_data(
         Namespace="Shop",
         MetricData=[
             {**{k: mine[k] for k in ("MetricName", "Dimensions")}, "Timestamp": at, **each, "Unit": "Count"}
@@ -201,10 +206,10 @@ def test_metrics_that_clients_put(town: Town) -> None:
             )
         ],
     )
-    points = town.cloudwatch.get_metric_statistics(
+    points = services.cloudwatch.get_metric_statistics(
         **mine,
         StartTime=at - timedelta(minutes=10),
-        EndTime=town.now(60),
+        EndTime=services.now(60),
         Period=60,
         Statistics=["Sum", "SampleCount"],
     )["Datapoints"]
@@ -212,16 +217,16 @@ def test_metrics_that_clients_put(town: Town) -> None:
         (7.5, 1.0, "Count"),
         (16.0, 4.0, "Count"),
     ]
-    p50 = {"StartTime": at, "EndTime": town.now(60), "Period": 60, "ExtendedStatistics": ["p50"]}
-    (point,) = town.cloudwatch.get_metric_statistics(**mine, **p50)["Datapoints"]
+    p50 = {"StartTime": at, "EndTime": services.now(60), "Period": 60, "ExtendedStatistics": ["p50"]}
+    (point,) = services.cloudwatch.get_metric_statistics(**mine, **p50)["Datapoints"]
     assert point["ExtendedStatistics"] == {"p50": 1.0}
     statistics = {"SampleCount": 3, "Sum": 9, "Minimum": 2, "Maximum": 5}
-    town.cloudwatch.put_metric_data(
+    services.cloudwatch.put_metric_data(
         Namespace="Shop",
         MetricData=[{**{k: mine[k] for k in ("MetricName", "Dimensions")}, "StatisticValues": statistics}],
     )
-    assert town.cloudwatch.get_metric_statistics(**mine, **p50)["Datapoints"] == []
-    assert town.cloudwatch.list_metrics(Namespace="Shop")["Metrics"] == [mine]
+    assert services.cloudwatch.get_metric_statistics(**mine, **p50)["Datapoints"] == []
+    assert services.cloudwatch.list_metrics(Namespace="Shop")["Metrics"] == [mine]
 
 
 PUT_REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
@@ -264,10 +269,10 @@ PUT_REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize(("request_", "code", "text"), PUT_REFUSED.values(), ids=PUT_REFUSED)
-def test_refused_metric_data(town: Town, request_: dict[str, Any], code: str, text: str) -> None:
+def test_refused_metric_data(services: Services, request_: dict[str, Any], code: str, text: str) -> None:
     with refused(code, text):
-        town.cloudwatch.put_metric_data(**request_)
-    assert town.cloudwatch.list_metrics()["Metrics"] == []
+        services.cloudwatch.put_metric_data(**request_)
+    assert services.cloudwatch.list_metrics()["Metrics"] == []
 
 
 # --- Rejections -------------------------------------------------------------------------------------
@@ -332,9 +337,9 @@ STATISTICS_REFUSED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize(("request_", "code", "text"), STATISTICS_REFUSED.values(), ids=STATISTICS_REFUSED)
-def test_refused_statistics(town: Town, request_: dict[str, Any], code: str, text: str) -> None:
+def test_refused_statistics(services: Services, request_: dict[str, Any], code: str, text: str) -> None:
     with refused(code, text):
-        town.cloudwatch.get_metric_statistics(**request_)
+        services.cloudwatch.get_metric_statistics(**request_)
 
 
 DATA_REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
@@ -407,15 +412,15 @@ DATA_REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("queries", "more", "text"), DATA_REFUSED.values(), ids=DATA_REFUSED)
 def test_refused_metric_queries(
-    town: Town, queries: list[dict[str, Any]], more: dict[str, Any], text: str
+    services: Services, queries: list[dict[str, Any]], more: dict[str, Any], text: str
 ) -> None:
     with refused("ValidationError", text):
-        data(town, *queries, **more)
+        data(services, *queries, **more)
 
 
-def results(town: Town, expression: str, **more: Any) -> dict[str, list[float]]:
+def results(services: Services, expression: str, **more: Any) -> dict[str, list[float]]:
     """Values by label, of a query `e` with this expression."""
-    found = data(town, {"Id": "e", "Expression": expression, **more})["MetricDataResults"]
+    found = data(services, {"Id": "e", "Expression": expression, **more})["MetricDataResults"]
     assert {result["Id"] for result in found} <= {"e"}
     return {result["Label"]: result["Values"] for result in found}
 
@@ -423,7 +428,7 @@ def results(town: Town, expression: str, **more: Any) -> dict[str, list[float]]:
 CONSUMED = '{AWS/DynamoDB,TableName} MetricName="ConsumedReadCapacityUnits"'
 
 
-def test_a_search_finds_the_metrics_of_all_tables(read: Town) -> None:
+def test_a_search_finds_the_metrics_of_all_tables(read: Services) -> None:
     """As dashboards do it: tables that are made later are found without a change."""
     assert results(read, f"SEARCH('{CONSUMED}', 'Sum', 60)") == {"ConsumedReadCapacityUnits": [120, 300, 0]}
     read.create("Quiet")
@@ -441,7 +446,7 @@ def test_a_search_finds_the_metrics_of_all_tables(read: Town) -> None:
     assert sum(results(read, f"FILL(SEARCH('{CONSUMED}', 'Sum', 300), 0)")["Orders"]) == 480
 
 
-def test_an_array_is_as_many_results(read: Town) -> None:
+def test_an_array_is_as_many_results(read: Services) -> None:
     queries = [query("m", ReturnData=False), query("n", ReturnData=False)]
     found = data(read, *queries, {"Id": "e", "Expression": "[m, n]"})["MetricDataResults"]
     assert [(result["Id"], result["Label"], result["Values"]) for result in found] == [
@@ -450,13 +455,13 @@ def test_an_array_is_as_many_results(read: Town) -> None:
     ]
 
 
-def test_foreign_tokens(town: Town) -> None:
+def test_foreign_tokens(services: Services) -> None:
     with refused("InvalidNextToken"):
-        data(town, query("m"), NextToken="foreign")
+        data(services, query("m"), NextToken="foreign")
     with refused("InvalidParameterValue"):
-        town.cloudwatch.list_metrics(NextToken="foreign")
+        services.cloudwatch.list_metrics(NextToken="foreign")
 
 
-def test_operations_that_are_not_offered(town: Town) -> None:
+def test_operations_that_are_not_offered(services: Services) -> None:
     with refused("ValidationError", "PutDashboard is not offered by this version of Faradisc."):
-        town.cloudwatch.put_dashboard(DashboardName="d", DashboardBody="{}")
+        services.cloudwatch.put_dashboard(DashboardName="d", DashboardBody="{}")

@@ -27,7 +27,7 @@ from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.services.cloudwatch import registry
 from faradisc.storage.immediate import run
 from fixtures.in_process import CONFIG
-from fixtures.other_services import MONITORING, Town, client_speaking
+from fixtures.other_services import MONITORING, Services, client_speaking
 from fixtures.served import Server
 
 TABLE = [{"Name": "TableName", "Value": "Orders"}]
@@ -40,13 +40,13 @@ def _plain(answer: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def read(town: Town) -> Town:
-    town.create()
-    town.minutes(2, 5)
-    return town
+def read(services: Services) -> Services:
+    services.create()
+    services.minutes(2, 5)
+    return services
 
 
-def tour(town: Town, client: Any) -> list[Any]:
+def tour(services: Services, client: Any) -> list[Any]:
     """Every type there is, there and back."""
     client.put_metric_alarm(
         AlarmName='quo"ted <&> ü',
@@ -60,7 +60,7 @@ def tour(town: Town, client: Any) -> list[Any]:
         ActionsEnabled=False,
         Tags=[{"Key": "k", "Value": "v"}],
     )
-    span = {"StartTime": town.now(-600), "EndTime": town.now(60)}
+    span = {"StartTime": services.now(-600), "EndTime": services.now(60)}
     stat = {"Metric": READS, "Period": 60, "Stat": "Sum"}
     queries = [{"Id": "m", "MetricStat": stat, "ReturnData": True}, {"Id": "e", "Expression": "m/2"}]
     reported = [
@@ -75,7 +75,7 @@ def tour(town: Town, client: Any) -> list[Any]:
     return [_plain(answer) for answer in reported]
 
 
-def test_every_protocol_reports_the_same(read: Town) -> None:
+def test_every_protocol_reports_the_same(read: Services) -> None:
     first, *others = [tour(read, client_speaking(protocol, read.process)) for protocol in PROTOCOLS]
     alarms, data, statistics, listed, *_ = first
     (alarm,) = alarms["MetricAlarms"]
@@ -91,8 +91,8 @@ def test_every_protocol_reports_the_same(read: Town) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_errors_have_one_code_in_every_protocol(town: Town, protocol: str) -> None:
-    client = client_speaking(protocol, town.process)
+def test_errors_have_one_code_in_every_protocol(services: Services, protocol: str) -> None:
+    client = client_speaking(protocol, services.process)
     for operation, request, code, status in (
         (
             "set_alarm_state",
@@ -116,14 +116,14 @@ def test_errors_have_one_code_in_every_protocol(town: Town, protocol: str) -> No
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_failing_disk_is_a_line_in_the_log_here_too(
-    town: Town, protocol: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    services: Services, protocol: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def failing(executor: Any, call: Call) -> dict[str, Any]:
         raise StorageError("the disk is gone")
 
     monkeypatch.setattr(registry, "OPERATIONS", {"ListMetrics": failing})
     with pytest.raises(ClientError) as caught, caplog.at_level(logging.ERROR, logger="faradisc.protocol"):
-        client_speaking(protocol, town.process).list_metrics()
+        client_speaking(protocol, services.process).list_metrics()
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
     (record,) = caplog.records
     assert record.getMessage().endswith("failed: StorageError: the disk is gone")
@@ -131,29 +131,30 @@ def test_a_failing_disk_is_a_line_in_the_log_here_too(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_large_metric_data_comes_compressed(town: Town, protocol: str) -> None:
+def test_large_metric_data_comes_compressed(services: Services, protocol: str) -> None:
     """boto3 compresses PutMetricData beyond 10 KB."""
     data = [
-        {"MetricName": f"metric-{number}", "Value": number, "Timestamp": town.now()} for number in range(500)
+        {"MetricName": f"metric-{number}", "Value": number, "Timestamp": services.now()}
+        for number in range(500)
     ]
-    client = client_speaking(protocol, town.process)
+    client = client_speaking(protocol, services.process)
     client.put_metric_data(Namespace="Mine", MetricData=data)
     (point,) = client.get_metric_statistics(
         Namespace="Mine",
         MetricName="metric-499",
-        StartTime=town.now(),
-        EndTime=town.now() + timedelta(minutes=1),
+        StartTime=services.now(),
+        EndTime=services.now() + timedelta(minutes=1),
         Period=60,
         Statistics=["Sum"],
     )["Datapoints"]
     assert point["Sum"] == 499.0
 
 
-def _raw(town: Town, headers: dict[str, str], body: bytes, path: str = "/") -> HttpResponse:
+def _raw(services: Services, headers: dict[str, str], body: bytes, path: str = "/") -> HttpResponse:
     scope = "Credential=AKID/20261120/us-east-1/monitoring/aws4_request, SignedHeaders=host, Signature=00"
     sent = {"x-amz-date": "20261120T000000Z", "authorization": f"AWS4-HMAC-SHA256 {scope}", **headers}
     encoded = {name.encode(): value.encode() for name, value in sent.items()}
-    return town.process.local.answer(HttpRequest("POST", path.encode(), encoded, body))
+    return services.process.local.answer(HttpRequest("POST", path.encode(), encoded, body))
 
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -184,20 +185,20 @@ JSON = {
         ({**JSON, "x-amz-target": "AnyScaleFrontendService.Nonsense"}, b"{}", b"#UnknownOperationException"),
     ],
 )
-def test_bad_requests(town: Town, headers: dict[str, str], body: bytes, reported: bytes) -> None:
-    response = _raw(town, headers, body)
+def test_bad_requests(services: Services, headers: dict[str, str], body: bytes, reported: bytes) -> None:
+    response = _raw(services, headers, body)
     assert response.status == 400
     assert reported in response.body
 
 
-def test_names_of_errors_for_clients_of_the_query_days(town: Town) -> None:
+def test_names_of_errors_for_clients_of_the_query_days(services: Services) -> None:
     """`x-amzn-query-error` is only in answers to `x-amzn-query-mode`."""
     body = orjson.dumps({"Namespace": ":"})
-    plain, asked = _raw(town, JSON, body), _raw(town, {**JSON, "x-amzn-query-mode": "true"}, body)
+    plain, asked = _raw(services, JSON, body), _raw(services, {**JSON, "x-amzn-query-mode": "true"}, body)
     assert dict(plain.extra) == {}
     assert dict(asked.extra) == {b"x-amzn-query-error": b"ValidationError;Sender"}
     path = "/service/GraniteServiceVersion20100801/operation/ListMetrics"
-    cbor = _raw(town, {"content-type": "application/cbor"}, b"\xa0", path)
+    cbor = _raw(services, {"content-type": "application/cbor"}, b"\xa0", path)
     assert (cbor.status, dict(cbor.extra)) == (200, {b"smithy-protocol": b"rpc-v2-cbor"})
 
 
@@ -205,14 +206,14 @@ def test_names_of_errors_for_clients_of_the_query_days(town: Town) -> None:
 
 
 @pytest.fixture
-def strict_client(town: Town) -> Callable[..., Any]:
+def strict_client(services: Services) -> Callable[..., Any]:
     """strict_client(service) -> a client whose signatures are verified."""
     keyring = FixedKeyring((AccessKey("AKID", "secret"),))
     authenticate = StrictAuthenticator(keyring, SystemClock(), region="us-east-1")
     session = boto3.Session(aws_access_key_id="AKID", aws_secret_access_key="secret", region_name="us-east-1")
 
     def verify(request: HttpRequest) -> HttpResponse:
-        return run(answer(town.process.database, request, authenticate))
+        return run(answer(services.process.database, request, authenticate))
 
     def strict_client(service: str) -> Any:
         client = session.client(service, endpoint_url=ENDPOINT_URL, config=CONFIG)
