@@ -13,7 +13,7 @@ from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import Damaged
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.verification import verify
-from faradisc.engine.check.problems import Problem, Report
+from faradisc.engine.check.problems import Report
 from faradisc.engine.check.reading import pages
 from faradisc.model.codec.keyspace import BACKUPS_PART
 from faradisc.storage.api import ReadOnlyStore
@@ -30,9 +30,7 @@ async def verify_backups(store: ReadOnlyStore, storage: BackupStorage, report: R
             try:
                 backup = Backup.from_json(orjson.loads(payload))
             except (ValueError, TypeError):
-                report.add(
-                    Problem(_WHERE, "the row of a backup cannot be read", _REMEDY, key.decode("latin-1"))
-                )
+                report.add(_WHERE, "the row of a backup cannot be read", _REMEDY, key.decode("latin-1"))
                 continue
             if backup.status != "AVAILABLE":
                 continue
@@ -40,7 +38,7 @@ async def verify_backups(store: ReadOnlyStore, storage: BackupStorage, report: R
             try:
                 manifest = await run_blocking(storage, verify, storage, backup.id)
             except (Damaged, BackupStorageError) as error:
-                report.add(Problem(_WHERE, "the files of a backup are damaged", _REMEDY, f"{words}: {error}"))
+                report.add(_WHERE, "the files of a backup are damaged", _REMEDY, f"{words}: {error}")
             else:
                 tally.rows += 1
                 tally.bytes += manifest["rows"]["bytes"]

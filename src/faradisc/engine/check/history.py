@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from faradisc.engine.check.derived import usage_problems
 from faradisc.engine.check.inventory import Inventory, name_of
 from faradisc.engine.check.items import key_words, read_item
-from faradisc.engine.check.problems import LOST, Problem, Report
+from faradisc.engine.check.problems import LOST, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.tables.history import STAMP_BYTES, split_change_key
 from faradisc.engine.tables.state import DAY_NS
@@ -42,7 +42,7 @@ async def verify_history(
                 if reason:
                     row_key = key[:-STAMP_BYTES]
                     detail = f"{key_words(table.key, row_key)}: {reason}"
-                    report.add(Problem(where, "an earlier image cannot be used", LOST, detail))
+                    report.add(where, "an earlier image cannot be used", LOST, detail)
                 count += 1
                 size += len(key) + len(payload)
             tally.rows += len(rows)

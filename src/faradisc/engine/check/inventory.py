@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import orjson
 
-from faradisc.engine.check.problems import LOST, Problem, RepairAction, Report
+from faradisc.engine.check.problems import LOST, RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.state import TableState
@@ -83,7 +83,7 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
         inventory.parts = dict(await store.parts())
     except (Corruption, IOFailed) as error:
         inventory.lists_parts = inventory.complete = False
-        report.add(Problem("store", "its parts cannot be listed", LOST, str(error)))
+        report.add("store", "its parts cannot be listed", LOST, str(error))
     async for rows in pages(store, CATALOG_PART):
         for key, payload in rows:
             report.rows += 1
@@ -110,10 +110,10 @@ def _add_table(inventory: Inventory, key: bytes, payload: bytes, report: Report)
     state = _state(TableState, payload)
     if state is None:
         inventory.complete = False
-        report.add(Problem("catalog", "the row of a table cannot be read", LOST, where))
+        report.add("catalog", "the row of a table cannot be read", LOST, where)
         return
     if (state.namespace.encode(), state.name.encode()) != (namespace, name):
-        report.add(Problem("catalog", "the row of a table has the key of another name", LOST, where))
+        report.add("catalog", "the row of a table has the key of another name", LOST, where)
     table = TableLayout(state)
     inventory.tables.append(table)
     _own(inventory, name_of(table), state.to_json(), state.slots, report)
@@ -123,10 +123,10 @@ def _add_stream(inventory: Inventory, key: bytes, payload: bytes, report: Report
     state = _state(StreamState, payload)
     if state is None:
         inventory.complete = False
-        report.add(Problem("catalog", "the row of a stream cannot be read", LOST, f"resource {key.hex()}"))
+        report.add("catalog", "the row of a stream cannot be read", LOST, f"resource {key.hex()}")
         return
     if state.resource.to_bytes(4, "big") != key:
-        report.add(Problem("catalog", "the row of a stream has the key of another number", LOST, key.hex()))
+        report.add("catalog", "the row of a stream has the key of another number", LOST, key.hex())
     inventory.streams[state.resource] = state
     _own(inventory, stream_name(state), {"resource": state.resource}, state.slots, report)
 
@@ -161,12 +161,10 @@ def _own(inventory: Inventory, owner: str, stored: Mapping[str, Any], slots: int
         before = inventory.owners.get(resource)
         if before is not None:
             report.add(
-                Problem(
-                    "catalog",
-                    "a resource number is assigned twice",
-                    LOST,
-                    f"{resource}, to {before[0]} and to {words}",
-                )
+                "catalog",
+                "a resource number is assigned twice",
+                LOST,
+                f"{resource}, to {before[0]} and to {words}",
             )
         inventory.owners[resource] = (words, slots)
 
@@ -192,13 +190,11 @@ def _check_numbers(inventory: Inventory, report: Report) -> None:
     last = inventory.last_resource
     if (last or 0) < used:
         report.add(
-            Problem(
-                "catalog",
-                "the last resource number is below those in use, which would be assigned again",
-                "writes the highest number in use",
-                f"{'none' if last is None else last} is stored, {used} is in use",
-                RepairAction("numbers"),
-            )
+            "catalog",
+            "the last resource number is below those in use, which would be assigned again",
+            "writes the highest number in use",
+            f"{'none' if last is None else last} is stored, {used} is in use",
+            RepairAction("numbers"),
         )
 
 
@@ -214,21 +210,17 @@ def _check_links(inventory: Inventory, report: Report) -> None:
         if stream is None or stream.ended_ns is not None:
             what = "its stream does not exist" if stream is None else "its stream has ended"
             report.add(
-                Problem(
-                    name_of(table),
-                    f"{what}, so the database may not open",
-                    "switches the table's stream off; it can be switched on again",
-                    f"resource {resource}",
-                    RepairAction("unlink", resource=table.state.resource),
-                )
+                name_of(table),
+                f"{what}, so the database may not open",
+                "switches the table's stream off; it can be switched on again",
+                f"resource {resource}",
+                RepairAction("unlink", resource=table.state.resource),
             )
     for stream in inventory.streams.values():
         if stream.ended_ns is None and stream.resource not in linked:
             report.add(
-                Problem(
-                    stream_name(stream),
-                    "it is open, but no table writes to it",
-                    "ends the stream; it can be read for another 24 hours",
-                    repair=RepairAction("end stream", resource=stream.resource),
-                )
+                stream_name(stream),
+                "it is open, but no table writes to it",
+                "ends the stream; it can be read for another 24 hours",
+                repair=RepairAction("end stream", resource=stream.resource),
             )

@@ -89,7 +89,13 @@ class Report:
     def clean(self) -> bool:
         return not self.groups
 
-    def add(self, problem: Problem) -> None:
+    def add(
+        self, where: str, what: str, remedy: str, detail: str = "", repair: RepairAction | None = None
+    ) -> None:
+        """Adds the problem with these fields."""
+        self.add_all([Problem(where, what, remedy, detail, repair)])
+
+    def _add(self, problem: Problem) -> None:
         group = self.groups.get((problem.where, problem.what))
         if group is None:
             group = Group(problem.where, problem.what, problem.remedy, problem.repair is not None)
@@ -102,7 +108,7 @@ class Report:
 
     def add_all(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
-            self.add(problem)
+            self._add(problem)
 
     def tally(self, where: str, kind: str) -> Tally:
         tally = Tally(where, kind)

@@ -21,7 +21,7 @@ from faradisc.engine.check.items import check_item
 from faradisc.engine.check.problems import RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSums
-from faradisc.engine.check.system import expires_of, expiry_key
+from faradisc.engine.check.system import single_tokens
 from faradisc.engine.tables.table import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
@@ -158,18 +158,7 @@ class Repair:
 
     async def _remove_single_token_rows(self) -> None:
         async for rows in pages(self._store, TOKENS_PART):
-            tokens = {key: expires_of(payload) for key, payload in rows if key[:1] != b"x"}
-            counterparts = [
-                key[9:] if key[:1] == b"x" else expiry_key(key, tokens[key] or 0) for key, _ in rows
-            ]
-            found = await self._store.get(TOKENS_PART, counterparts)
-            single = [
-                key
-                for (key, _), counterpart in zip(rows, found, strict=True)
-                if counterpart is None
-                or (key[:1] == b"x" and expires_of(counterpart[1]) != int.from_bytes(key[1:9], "big"))
-                or (key[:1] != b"x" and tokens[key] is None)
-            ]
+            single = [key for key, _ in await single_tokens(self._store, rows)]
             await self._commit(Batch(TOKENS_PART, deletes=single))
 
     async def _unlink(self, table: TableLayout) -> None:

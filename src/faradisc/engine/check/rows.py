@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from faradisc.engine.check.derived import Derived, Sums, usage_problems
 from faradisc.engine.check.inventory import name_of
-from faradisc.engine.check.items import CheckedItem, check_item, key_words
+from faradisc.engine.check.items import check_item, key_words
 from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.tables.table import TableLayout
@@ -74,6 +74,7 @@ async def walk_items(
 
     Raises: StorageError when some part of the table cannot be read.
     """
+    records = RepairAction("records", resource=table.state.resource)
     where = name_of(table)
     tally = report.tally(where, "table")
     for slot, part in enumerate(table.placement.parts):
@@ -86,7 +87,8 @@ async def walk_items(
             for row_key, payload in rows:
                 checked = check_item(table, part, row_key, payload)
                 if checked.what:
-                    report.add(_problem_of(table, where, row_key, checked))
+                    repair = None if checked.canonical is None else records
+                    report.add(where, checked.what, checked.remedy, key_words(table.key, row_key), repair)
                     merge.has_gaps = merge.has_gaps or checked.item is None
                 count += 1
                 size += checked.size_bytes + STORAGE_OVERHEAD_BYTES
@@ -108,11 +110,6 @@ def _add_expected(
         row = each.row_of(item, row_key, canonical)
         if row is not None and not each.is_optional(row.key):
             sums.add(row)
-
-
-def _problem_of(table: TableLayout, where: str, row_key: bytes, checked: CheckedItem) -> Problem:
-    repair = RepairAction("records", resource=table.state.resource) if checked.canonical is not None else None
-    return Problem(where, checked.what, checked.remedy, key_words(table.key, row_key), repair)
 
 
 class CollectionMerge:

@@ -22,48 +22,48 @@ async def verify_tokens(store: ReadOnlyStore, report: Report) -> AsyncIterator[N
     tally = report.tally(_WHERE, "tokens")
     async for rows in pages(store, TOKENS_PART):
         report.rows += len(rows)
-        report.add_all([problem async for problem in _token_problems(store, rows)])
+        report.add_all([_problem(what, key) for key, what in await single_tokens(store, rows)])
         tally.rows += sum(key[:1] == b"t" for key, _ in rows)
         tally.bytes += sum(len(payload) for _, payload in rows)
         yield
 
 
-async def _token_problems(store: ReadOnlyStore, rows: Pairs) -> AsyncIterator[Problem]:
+async def single_tokens(store: ReadOnlyStore, rows: Pairs) -> list[tuple[bytes, str]]:
+    """Returns the keys of the rows without a counterpart, each with its problem."""
     counterparts: list[bytes] = []
     for key, payload in rows:
         if key[:1] == b"x":
             counterparts.append(key[_EXPIRY_AT:])
         else:
-            expires_ns = expires_of(payload)
-            counterparts.append(b"" if expires_ns is None else expiry_key(key, expires_ns))
+            expires_ns = _expires_of(payload)
+            counterparts.append(b"" if expires_ns is None else b"x" + expires_ns.to_bytes(8, "big") + key)
     found = await store.get(TOKENS_PART, counterparts)
+    single: list[tuple[bytes, str]] = []
     for (key, payload), counterpart in zip(rows, found, strict=True):
         if key[:1] == b"x":
-            if counterpart is None or expires_of(counterpart[1]) != int.from_bytes(key[1:_EXPIRY_AT], "big"):
-                yield _problem("an expiry row belongs to no token", key[_EXPIRY_AT:])
-        elif key[:1] != b"t" or expires_of(payload) is None:
-            yield _problem("a row cannot be read", key)
+            if counterpart is None or _expires_of(counterpart[1]) != int.from_bytes(key[1:_EXPIRY_AT], "big"):
+                single.append((key, "an expiry row belongs to no token"))
+        elif key[:1] != b"t" or _expires_of(payload) is None:
+            single.append((key, "a row cannot be read"))
         elif counterpart is None:
-            yield _problem("a token never expires", key)
+            single.append((key, "a token never expires"))
+    return single
 
 
 def _problem(what: str, key: bytes) -> Problem:
-    account, _, token = key[1:].partition(b"\x00")
+    token_key = key[_EXPIRY_AT:] if key[:1] == b"x" else key
+    account, _, token = token_key[1:].partition(b"\x00")
     words = f"account {account.decode(errors='replace')}, token {token.decode(errors='replace')}"
     return Problem(_WHERE, what, "removes the rows without a counterpart", words, RepairAction("tokens"))
 
 
-def expires_of(payload: bytes) -> int | None:
+def _expires_of(payload: bytes) -> int | None:
     """Returns when a token expires, in ns; None when its row cannot be read."""
     try:
         expires_ns = orjson.loads(payload)["expires_ns"]
     except (ValueError, KeyError, TypeError):
         return None
     return expires_ns if isinstance(expires_ns, int) and 0 <= expires_ns < 1 << 64 else None
-
-
-def expiry_key(token_key: bytes, expires_ns: int) -> bytes:
-    return b"x" + expires_ns.to_bytes(8, "big") + token_key
 
 
 async def verify_jobs(store: ReadOnlyStore, inventory: Inventory, report: Report) -> AsyncIterator[None]:

@@ -18,7 +18,7 @@ from faradisc.engine.check.derived import Sums, derived_of, verify
 from faradisc.engine.check.history import verify_history
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name, take_inventory
 from faradisc.engine.check.logs import verify_captured, verify_stream
-from faradisc.engine.check.problems import LOST, Problem, RepairAction, Report
+from faradisc.engine.check.problems import LOST, RepairAction, Report
 from faradisc.engine.check.rows import walk_items
 from faradisc.engine.check.system import verify_jobs, verify_tokens
 from faradisc.engine.tables.table import TableLayout
@@ -100,7 +100,7 @@ class Check:
             async for _ in steps:
                 yield
         except (Corruption, IOFailed) as error:
-            self.report.add(Problem(where, "the data cannot be read to its end", LOST, str(error)))
+            self.report.add(where, "the data cannot be read to its end", LOST, str(error))
 
     async def _table(
         self, store: ReadOnlyStore, table: TableLayout, inventory: Inventory
@@ -145,11 +145,9 @@ class Check:
             await later.close()
         for part in sorted(set(orphans) & set(now.orphans())):
             report.add(
-                Problem(
-                    "orphans",
-                    "a part belongs to no table, index or stream",
-                    "removes it",
-                    f"resource {int.from_bytes(part[:4], 'big')}, slot {part[4]}",
-                    RepairAction("orphan", part=part),
-                )
+                "orphans",
+                "a part belongs to no table, index or stream",
+                "removes it",
+                f"resource {int.from_bytes(part[:4], 'big')}, slot {part[4]}",
+                RepairAction("orphan", part=part),
             )
