@@ -116,7 +116,7 @@ def _check_order(select: Select, key: KeySchema) -> None:
         raise errors.StatementError(errors.ORDER_WITHOUT_WHERE)
     for order in select.order:
         if order.name not in key.names:
-            raise errors.order_by_other(order.name)
+            raise errors.StatementError(errors.ORDER_BY_OTHER.format(name=order.name))
 
 
 async def _get(

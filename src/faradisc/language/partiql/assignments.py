@@ -42,13 +42,9 @@ def parse_changes(cursor: Cursor) -> tuple[tuple[Action, ...], tuple[SetValue, .
     set_values: list[SetValue] = []
     while True:
         if cursor.skip("SET"):
-            actions.append(_parse_assignment(cursor, set_values))
-            while cursor.skip(","):
-                actions.append(_parse_assignment(cursor, set_values))
+            actions += cursor.several(lambda: _parse_assignment(cursor, set_values))
         elif cursor.skip("REMOVE"):
-            actions.append(Action("REMOVE", Path(parse_path(cursor))))
-            while cursor.skip(","):
-                actions.append(Action("REMOVE", Path(parse_path(cursor))))
+            actions += cursor.several(lambda: Action("REMOVE", Path(parse_path(cursor))))
         elif actions:
             return tuple(actions), tuple(set_values)
         else:
@@ -60,21 +56,19 @@ def _parse_assignment(cursor: Cursor, set_values: list[SetValue]) -> Action:
     cursor.expect("=")
     if cursor.at_call() and cursor.token.text.lower() in _SET_FUNCTIONS:
         return _parse_set_function(cursor, target, set_values)
-    opened = 0
-    while cursor.skip("("):
-        opened += 1
+    opened = cursor.open_parentheses()
     value = _parse_operand(cursor, 0)
     while True:
         if cursor.at("+") or cursor.at("-"):
             if isinstance(value, Arithmetic):
                 # Assumed: one operation per assignment, as in update expressions.
-                cursor.note(errors.unsupported_operator(cursor.token.text, cursor.location()))
+                cursor.note_at(errors.UNSUPPORTED_OPERATOR)
             cursor.count_operator()
             operator = cursor.advance().upper
             right = _parse_enclosed(cursor)
             value = Arithmetic("+" if operator == "+" else "-", (value, right))
         elif cursor.token.upper in ARITHMETIC:
-            cursor.note(errors.unsupported_operator(cursor.token.text, cursor.location()))
+            cursor.note_at(errors.UNSUPPORTED_OPERATOR)
             cursor.advance()
             _parse_enclosed(cursor)
         elif opened:
@@ -85,9 +79,7 @@ def _parse_assignment(cursor: Cursor, set_values: list[SetValue]) -> Action:
 
 
 def _parse_enclosed(cursor: Cursor) -> Operand:
-    opened = 0
-    while cursor.skip("("):
-        opened += 1
+    opened = cursor.open_parentheses()
     operand = _parse_operand(cursor, 0)
     for _ in range(opened):
         cursor.expect(")")
@@ -105,22 +97,18 @@ def _parse_operand(cursor: Cursor, depth: int) -> Operand:
     token = cursor.advance()
     name = token.text.lower()
     if name not in _FUNCTIONS:
-        cursor.note(errors.unrecognized_function(token.text, cursor.location(token)))
+        cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token)
     return Call(name, tuple(operand for operand, _ in _parse_arguments(cursor, depth)))
 
 
 def _parse_arguments(cursor: Cursor, depth: int) -> list[tuple[Operand, Token]]:
     """Parses the operands of a call. Returns each with its first token."""
-    cursor.expect("(")
-    arguments: list[tuple[Operand, Token]] = []
-    if not cursor.skip(")"):
-        while True:
-            token = cursor.token
-            arguments.append((_parse_operand(cursor, depth + 1), token))
-            if not cursor.skip(","):
-                break
-        cursor.expect(")")
-    return arguments
+
+    def parse(_: int) -> tuple[Operand, Token]:
+        token = cursor.token
+        return _parse_operand(cursor, depth + 1), token
+
+    return cursor.enclosed(")", parse)
 
 
 def _parse_set_function(cursor: Cursor, target: Path, set_values: list[SetValue]) -> Action:
@@ -129,14 +117,14 @@ def _parse_set_function(cursor: Cursor, target: Path, set_values: list[SetValue]
     name, verb = token.text.upper(), _SET_FUNCTIONS[token.text.lower()]
     arguments = _parse_arguments(cursor, 0)
     if len(arguments) != 2:
-        cursor.note(errors.set_function_arity(name, cursor.location(token)))
+        cursor.note_at(errors.SET_FUNCTION_ARITY, token, name=name)
         return Action("REMOVE", target)
     (first, first_token), (second, _) = arguments
     at = cursor.location(first_token)
     if first != target:
-        cursor.note(errors.set_function_first(name, at))
+        cursor.note_at(errors.SET_FUNCTION_FIRST, at=at, name=name)
     elif not isinstance(second, Constant | ValueRef):
-        cursor.note(errors.set_function_second(name, at))
+        cursor.note_at(errors.SET_FUNCTION_SECOND, at=at, name=name)
     else:
         set_values.append((second, name, at))
     return Action(verb, target, second)

@@ -171,7 +171,7 @@ def bind_update(update: syntax.Update, values: Values) -> Update:
     """Raises ValidationException."""
     for value, function, at in update.set_values:
         if type_of(syntax.constant_value(value, values)) not in SET_TYPES:
-            raise errors.set_function_second(function, at)
+            raise errors.StatementError(errors.SET_FUNCTION_SECOND.format(name=function, at=at))
     actions = [
         Action(action.verb, action.path, None if action.operand is None else _operand(action.operand, values))
         for action in update.actions

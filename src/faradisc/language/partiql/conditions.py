@@ -136,7 +136,7 @@ def _parse_test(cursor: Cursor, pending: list[str]) -> Condition:
         if operand.name == "size":
             cursor.note(expression_errors.MisusedFunction(name="size"))
         elif operand.name not in _TESTS:
-            cursor.note(errors.unrecognized_function(token.text, cursor.location(token)))
+            cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token)
         return Predicate(operand.name, operand.operands)
     raise cursor.term_error()
 
@@ -155,7 +155,7 @@ def _parse_keyword_test(cursor: Cursor, operand: Operand, token: Token) -> Condi
     if word == "BETWEEN":
         cursor.expect("AND")
         return Predicate("BETWEEN", (operand, lower, _parse_enclosed(cursor)))
-    cursor.note(errors.unsupported_operator("LIKE", cursor.location(keyword)))
+    cursor.note_at(errors.UNSUPPORTED_OPERATOR, keyword, name="LIKE")
     return Predicate("=", (operand, lower))
 
 
@@ -165,14 +165,7 @@ def _parse_in(cursor: Cursor, operand: Operand) -> Condition:
     close = {"(": ")", "[": "]", "<<": ">>"}.get(cursor.token.upper)
     if close is None:
         raise cursor.term_error()
-    cursor.advance()
-    options: list[Operand] = []
-    if not cursor.skip(close):
-        options.append(_parse_enclosed(cursor))
-        while cursor.skip(","):
-            options.append(_parse_enclosed(cursor))
-        cursor.expect(close)
-    return Predicate("IN", (operand, *options))
+    return Predicate("IN", (operand, *cursor.enclosed(close, lambda _: _parse_enclosed(cursor))))
 
 
 def _parse_is(cursor: Cursor, operand: Operand) -> Condition:
@@ -187,7 +180,7 @@ def _parse_is(cursor: Cursor, operand: Operand) -> Condition:
         return Predicate("attribute_exists" if negated else "attribute_not_exists", (operand,))
     kinds = _TYPES.get(token.upper)
     if kinds is None:
-        cursor.note(errors.unsupported_type(token.text, cursor.location(token)))
+        cursor.note_at(errors.UNSUPPORTED_TYPE, token)
         kinds = ("NULL",)
     tests = tuple(Predicate("attribute_type", (operand, Constant({"S": kind}))) for kind in kinds)
     test: Condition = tests[0] if len(tests) == 1 else Junction("OR", tests)
@@ -208,12 +201,12 @@ def _parse_sum(cursor: Cursor, *, left: bool = False) -> Operand:
 
 def _parse_enclosed(cursor: Cursor) -> Operand:
     """Parses an operand, with or without parentheses around it."""
-    opened = _open(cursor)
+    opened = cursor.open_parentheses()
     operand = _parse_operand(cursor, 0)
     while True:
         if cursor.token.upper in ARITHMETIC:
             _note_arithmetic(cursor)
-            opened += _open(cursor)
+            opened += cursor.open_parentheses()
             operand = _parse_operand(cursor, 0)
         elif opened:
             cursor.expect(")")
@@ -222,15 +215,8 @@ def _parse_enclosed(cursor: Cursor) -> Operand:
             return operand
 
 
-def _open(cursor: Cursor) -> int:
-    opened = 0
-    while cursor.skip("("):
-        opened += 1
-    return opened
-
-
 def _note_arithmetic(cursor: Cursor) -> None:
-    cursor.note(errors.unsupported_operator(cursor.token.text, cursor.location()))
+    cursor.note_at(errors.UNSUPPORTED_OPERATOR)
     cursor.advance()
 
 
@@ -246,7 +232,7 @@ def _parse_operand(cursor: Cursor, depth: int, *, left: bool = False) -> Operand
         if call.name in _TESTS:
             cursor.note(expression_errors.MisusedFunction(name=call.name))
         else:
-            cursor.note(errors.unsupported_value(token.text, "root", cursor.location(token)))
+            cursor.note_at(errors.UNSUPPORTED_VALUE, token, root="root")
     return call
 
 
@@ -256,14 +242,7 @@ def _parse_call(cursor: Cursor, depth: int) -> Call:
     cursor.count_operator()
     # Assumed: names of functions are read in any case, as those of keywords are.
     name = cursor.advance().text.lower()
-    cursor.advance()
-    operands: list[Operand] = []
-    if not cursor.skip(")"):
-        operands.append(_parse_operand(cursor, depth + 1))
-        while cursor.skip(","):
-            operands.append(_parse_operand(cursor, depth + 1))
-        cursor.expect(")")
-    return Call(name, tuple(operands))
+    return Call(name, tuple(cursor.enclosed(")", lambda _: _parse_operand(cursor, depth + 1))))
 
 
 def _check_left(cursor: Cursor, operand: Operand, token: Token) -> None:
@@ -272,7 +251,7 @@ def _check_left(cursor: Cursor, operand: Operand, token: Token) -> None:
         if operand.name in _TESTS:
             cursor.note(expression_errors.MisusedFunction(name=operand.name))
         else:
-            cursor.note(errors.unrecognized_function(token.text, cursor.location(token)))
+            cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token)
 
 
 # --- Conjuncts -----------------------------------------------------------------------------------

@@ -10,6 +10,9 @@ A text has three kinds of errors, reported in this order wherever they stand in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import errors as expression_errors
 from faradisc.language.partiql import errors
@@ -18,25 +21,10 @@ from faradisc.language.partiql.lexer import Kind, Token, location, tokens_of
 from faradisc.language.partiql.syntax import Template
 from faradisc.limits import EXPRESSION_OPERATORS_MAX
 
-_NO_FUNCTIONS = frozenset(
-    [
-        "AND",
-        "OR",
-        "NOT",
-        "IN",
-        "IS",
-        "BETWEEN",
-        "LIKE",
-        "SELECT",
-        "FROM",
-        "WHERE",
-        "SET",
-        "REMOVE",
-        "VALUE",
-        "VALUES",
-        "BY",
-    ]
-)
+T = TypeVar("T")
+
+_WORDS = "AND OR NOT IN IS BETWEEN LIKE SELECT FROM WHERE SET REMOVE VALUE VALUES BY"
+_NO_FUNCTIONS = frozenset(_WORDS.split())
 """Words that can stand before a parenthesis without being a call."""
 
 
@@ -117,12 +105,48 @@ class Cursor:
             if not depth:
                 return
 
+    # --- Lists ---
+
+    def several(self, parse: Callable[[], T]) -> list[T]:
+        """Parses one or more elements with commas between them."""
+        elements = [parse()]
+        while self.skip(","):
+            elements.append(parse())
+        return elements
+
+    def enclosed(self, close: str, parse: Callable[[int], T]) -> list[T]:
+        """Parses the elements between the current token, an opening symbol, and its closing one.
+
+        `parse` gets the number of the element.
+        """
+        self.advance()
+        elements: list[T] = []
+        if not self.at(close):
+            elements.append(parse(0))
+            while self.skip(","):
+                elements.append(parse(len(elements)))
+        self.expect(close)
+        return elements
+
+    def open_parentheses(self) -> int:
+        """Advances past all parentheses that open here. Returns their number."""
+        opened = 0
+        while self.skip("("):
+            opened += 1
+        return opened
+
     # --- Noted errors, and limits ---
 
     def note(self, error: ValidationException) -> None:
         """Keeps the text of an error for the end, if it is the first."""
         if self.unsupported is None:
             self.unsupported = error.message
+
+    def note_at(self, template: str, token: Token | None = None, **fields: str) -> None:
+        """Notes an error at a token, the current one unless given; its text is {name} unless given."""
+        token = token or self.token
+        fields = {"name": token.text, "at": self.location(token), **fields}
+        self.note(errors.StatementError(template.format(**fields)))
 
     def count_operator(self) -> None:
         """Counts an operator towards the limit that expressions have. Raises TooManyOperators.

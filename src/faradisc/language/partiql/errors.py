@@ -63,75 +63,33 @@ ORDER_WITHOUT_KEY = (
 )
 """Assumed: both not in the reference; as clients report them."""
 
+# Templates. {at} is a location, {name} the word, function or operator there.
 
-def unexpected_component(at: str) -> StatementError:
-    return StatementError(f"Unexpected path component at {at}")
-
-
-def unrecognized_function(name: str, at: str) -> StatementError:
-    return StatementError(f"Unrecognized function: {name} at {at}")
-
-
-def unsupported_value(name: str, root: str, at: str) -> StatementError:
-    """An expression in place of a literal or a parameter."""
-    return StatementError(f"Unsupported data type: {name} under key {root} at {at}")
-
-
-def unsupported_clause(name: str, at: str) -> StatementError:
-    """Assumed: as clients report it for LIMIT."""
-    return StatementError(f"Unsupported clause: {name} at {at}")
-
-
-def unsupported_operator(operator: str, at: str) -> StatementError:
-    """Assumed: `+` and the like in WHERE, LIKE."""
-    return StatementError(f"Unsupported operator: {operator} at {at}")
-
-
-def unsupported_type(name: str, at: str) -> StatementError:
-    """Assumed: an unknown type after IS."""
-    return StatementError(f"Unsupported type: {name} at {at}")
-
-
-def unexpected_source(at: str) -> StatementError:
-    """Assumed: as clients report it for FROM clauses that are no table or index name."""
-    return StatementError(f"Unexpected from source at {at}")
-
-
-def single_table_only(at: str) -> StatementError:
-    """INSERT INTO an index, as a peer that was built from recordings answers; UPDATE and DELETE answer
-    ON_AN_INDEX (errors.md section 8)."""
-    return StatementError(
-        f"FROM clause may only contain a single table name in data manipulation statements at {at}"
-    )
-
-
-def set_function_first(function: str, at: str) -> StatementError:
-    return StatementError(f"The first argument to {function} must equal the assignment value at {at}")
-
-
-def set_function_second(function: str, at: str) -> StatementError:
-    return StatementError(f"The second argument to {function} must be a value with type SET at {at}")
-
-
-def set_function_arity(function: str, at: str) -> StatementError:
-    return StatementError(f"{function} must have exactly two arguments at {at}")
-
-
-def bag_of_mixed_types(root: str, at: str) -> StatementError:
-    """Assumed."""
-    return StatementError(f"Bags must hold strings, numbers or binaries of one type under {root} at {at}")
-
-
-def returning_in_delete(clause: str) -> StatementError:
-    return StatementError(
-        f"Invalid returning clause: RETURNING {clause} *. "
-        "Only RETURNING ALL OLD * is allowed in DELETE statements."
-    )
-
-
-def order_by_other(name: str) -> StatementError:
-    """Assumed: as clients report it."""
-    return StatementError(f"Variable reference {name} in ORDER BY clause must be part of the primary key")
+UNEXPECTED_COMPONENT = "Unexpected path component at {at}"
+UNRECOGNIZED_FUNCTION = "Unrecognized function: {name} at {at}"
+UNSUPPORTED_VALUE = "Unsupported data type: {name} under key {root} at {at}"
+"""An expression in place of a literal or a parameter."""
+UNSUPPORTED_CLAUSE = "Unsupported clause: {name} at {at}"
+"""Assumed: as clients report it for LIMIT."""
+UNSUPPORTED_OPERATOR = "Unsupported operator: {name} at {at}"
+"""Assumed: `+` and the like in WHERE, LIKE."""
+UNSUPPORTED_TYPE = "Unsupported type: {name} at {at}"
+"""Assumed: an unknown type after IS."""
+UNEXPECTED_SOURCE = "Unexpected from source at {at}"
+"""Assumed: as clients report it for FROM clauses that are no table or index name."""
+SINGLE_TABLE_ONLY = "FROM clause may only contain a single table name in data manipulation statements at {at}"
+"""INSERT INTO an index, as a peer that was built from recordings answers; UPDATE and DELETE answer
+ON_AN_INDEX (errors.md section 8)."""
+SET_FUNCTION_FIRST = "The first argument to {name} must equal the assignment value at {at}"
+SET_FUNCTION_SECOND = "The second argument to {name} must be a value with type SET at {at}"
+SET_FUNCTION_ARITY = "{name} must have exactly two arguments at {at}"
+MIXED_BAG = "Bags must hold strings, numbers or binaries of one type under root at {at}"
+"""Assumed."""
+RETURNING_IN_DELETE = (
+    "Invalid returning clause: RETURNING {name} *. Only RETURNING ALL OLD * is allowed in DELETE statements."
+)
+ORDER_BY_OTHER = "Variable reference {name} in ORDER BY clause must be part of the primary key"
+"""Assumed: as clients report it."""
 
 
 def bad_number(error: number.NumberError, text: str, root: str) -> StatementError:

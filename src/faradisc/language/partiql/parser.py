@@ -104,13 +104,8 @@ def _parse_select(cursor: Cursor) -> Select:
     if cursor.token.upper in _SET_QUANTIFIERS and cursor.following.upper != "FROM":
         token = cursor.advance()
         if token.upper != "ALL":
-            cursor.note(errors.unsupported_clause(token.upper, cursor.location(token)))
-    paths: tuple[Path, ...] | None = None
-    if not cursor.skip("*"):
-        columns = [_parse_column(cursor)]
-        while cursor.skip(","):
-            columns.append(_parse_column(cursor))
-        paths = tuple(columns)
+            cursor.note_at(errors.UNSUPPORTED_CLAUSE, token, name=token.upper)
+    paths = None if cursor.skip("*") else tuple(cursor.several(lambda: _parse_column(cursor)))
     cursor.expect("FROM")
     source, _ = _parse_source(cursor)
     _skip_joins(cursor)
@@ -127,7 +122,7 @@ def _parse_column(cursor: Cursor) -> Path:
     token = cursor.token
     path = _parse_column_term(cursor)
     while cursor.token.upper in ARITHMETIC:
-        cursor.note(errors.unexpected_component(cursor.location(token)))
+        cursor.note_at(errors.UNEXPECTED_COMPONENT, token)
         cursor.advance()
         _parse_column_term(cursor)
     _skip_alias(cursor)
@@ -136,12 +131,12 @@ def _parse_column(cursor: Cursor) -> Path:
 
 def _parse_column_term(cursor: Cursor) -> Path:
     if cursor.at_call():
-        cursor.note(errors.unexpected_component(cursor.location()))
+        cursor.note_at(errors.UNEXPECTED_COMPONENT)
         cursor.advance()
         cursor.skip_arguments()
         return ()
     if at_value(cursor):
-        cursor.note(errors.unexpected_component(cursor.location()))
+        cursor.note_at(errors.UNEXPECTED_COMPONENT)
         parse_template(cursor, "root")
         return ()
     return parse_path(cursor)
@@ -162,7 +157,7 @@ def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
     """Parses a table or index. Returns it with the token of the table's name."""
     table = cursor.token
     if table.kind is Kind.STRING or cursor.at("("):
-        cursor.note(errors.unexpected_source(cursor.location()))
+        cursor.note_at(errors.UNEXPECTED_SOURCE)
         if cursor.at("("):
             cursor.skip_arguments()
         else:
@@ -179,10 +174,10 @@ def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
         step = cursor.advance()
         if index is not None or Kind.WORD in (step.kind, table.kind):
             # "table and index must be quoted to use an index". Assumed: the text for a bare one.
-            cursor.note(errors.unexpected_component(cursor.location(step)))
+            cursor.note_at(errors.UNEXPECTED_COMPONENT, step)
         index = index or step
     if cursor.token.upper in ARITHMETIC or cursor.at("["):
-        cursor.note(errors.unexpected_source(cursor.location(table)))
+        cursor.note_at(errors.UNEXPECTED_SOURCE, table)
         while cursor.token.upper in ARITHMETIC:
             cursor.advance()
             parse_template(cursor, "root")
@@ -193,7 +188,7 @@ def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
 def _skip_joins(cursor: Cursor) -> None:
     if cursor.token.upper not in _JOINS:
         return
-    cursor.note(errors.unexpected_source(cursor.location()))
+    cursor.note_at(errors.UNEXPECTED_SOURCE)
     while not cursor.at_end and cursor.token.upper not in ("WHERE", "ORDER", ")"):
         cursor.advance()
 
@@ -206,7 +201,7 @@ def _skip_other_clauses(cursor: Cursor) -> None:
             clause += " BY"
         if cursor.at_end:
             raise errors.malformed(errors.UNEXPECTED_TERM)
-        cursor.note(errors.unsupported_clause(clause, cursor.location()))
+        cursor.note_at(errors.UNSUPPORTED_CLAUSE, name=clause)
         while not cursor.at_end and cursor.token.upper not in (
             *_OTHER_CLAUSES,
             *("ORDER", ")", ";"),
@@ -218,18 +213,18 @@ def _parse_order(cursor: Cursor) -> tuple[Order, ...]:
     if not cursor.skip("ORDER"):
         return ()
     cursor.expect("BY")
-    orders: list[Order] = []
-    while True:
-        token = cursor.token
-        path = parse_path(cursor)
-        if len(path) > 1:
-            cursor.note(errors.order_by_other(token.text))
-        descending = cursor.skip("DESC")
-        if not descending:
-            cursor.skip("ASC")
-        orders.append(Order(str(path[0]), descending))
-        if not cursor.skip(","):
-            return tuple(orders)
+    return tuple(cursor.several(lambda: _parse_order_name(cursor)))
+
+
+def _parse_order_name(cursor: Cursor) -> Order:
+    token = cursor.token
+    path = parse_path(cursor)
+    if len(path) > 1:
+        cursor.note_at(errors.ORDER_BY_OTHER, token)
+    descending = cursor.skip("DESC")
+    if not descending:
+        cursor.skip("ASC")
+    return Order(str(path[0]), descending)
 
 
 # --- Writes --------------------------------------------------------------------------------------
@@ -239,7 +234,7 @@ def _parse_insert(cursor: Cursor) -> Insert:
     cursor.expect("INTO")
     source, token = _parse_source(cursor)
     if source.index is not None:
-        cursor.note(errors.single_table_only(cursor.location(token)))
+        cursor.note_at(errors.SINGLE_TABLE_ONLY, token)
     cursor.expect("VALUE")
     return Insert(source, parse_template(cursor, "root"))
 
@@ -257,7 +252,7 @@ def _parse_delete(cursor: Cursor) -> Delete:
     returning = _parse_returning(cursor)
     if returning is not None and (returning.new or not returning.whole):
         clause = f"{'ALL' if returning.whole else 'MODIFIED'} {'NEW' if returning.new else 'OLD'}"
-        cursor.note(errors.returning_in_delete(clause))
+        cursor.note_at(errors.RETURNING_IN_DELETE, name=clause)
     return Delete(source, where, returning)
 
 

@@ -33,7 +33,7 @@ def parse_path(cursor: Cursor) -> Path:
 
 def _dot_component(cursor: Cursor) -> str:
     if cursor.at("*"):
-        cursor.note(errors.unexpected_component(cursor.location()))
+        cursor.note_at(errors.UNEXPECTED_COMPONENT)
     elif not cursor.at_identifier():
         raise errors.malformed(errors.PATH_COMPONENT)
     return cursor.advance().text
@@ -52,6 +52,6 @@ def _bracket_component(cursor: Cursor) -> str | int:
         return int(digits or "0")
     if token.kind is Kind.END or token.kind is Kind.WORD:
         raise cursor.term_error()
-    cursor.note(errors.unexpected_component(cursor.location()))
+    cursor.note_at(errors.UNEXPECTED_COMPONENT)
     cursor.advance()
     return 0

@@ -14,7 +14,6 @@ Source: expressions.md section 7, errors.md section 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 from faradisc.errors import ValidationException
 from faradisc.language.expressions.syntax import Constant
@@ -30,7 +29,6 @@ ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "||"})
 _WORDS: dict[str, AttributeValue] = {"TRUE": {"BOOL": True}, "FALSE": {"BOOL": False}, "NULL": {"NULL": True}}
 _NOTHING = Constant({"NULL": True})
 """The value of a part with a noted error."""
-_Part = TypeVar("_Part")
 
 
 def at_value(cursor: Cursor) -> bool:
@@ -85,17 +83,14 @@ def parse_template(cursor: Cursor, root: str, depth: int = 0) -> Template:
 
 def _parse_unsupported(cursor: Cursor, root: str) -> Template:
     """Notes and skips a call or a name in place of a value."""
-    token = cursor.token
-    if cursor.at_call():
-        cursor.note(errors.unsupported_value(token.text, root, cursor.location()))
-        cursor.advance()
+    is_call = cursor.at_call()
+    if not (is_call or cursor.at_identifier() or cursor.at("MISSING")):
+        raise cursor.term_error()
+    cursor.note_at(errors.UNSUPPORTED_VALUE, root=root)
+    cursor.advance()
+    if is_call:
         cursor.skip_arguments()
-        return _NOTHING
-    if cursor.at_identifier() or cursor.at("MISSING"):
-        cursor.note(errors.unsupported_value(token.text, root, cursor.location()))
-        cursor.advance()
-        return _NOTHING
-    raise cursor.term_error()
+    return _NOTHING
 
 
 def _number(cursor: Cursor, text: str, root: str) -> Template:
@@ -110,29 +105,17 @@ def _number(cursor: Cursor, text: str, root: str) -> Template:
 # --- Containers ----------------------------------------------------------------------------------
 
 
-def _parts(cursor: Cursor, close: str, parse_part: Callable[[int], _Part]) -> list[_Part]:
-    """Parses the parts between an opening symbol (the current token) and its closing one."""
-    cursor.advance()
-    parts: list[_Part] = []
-    if not cursor.at(close):
-        parts.append(parse_part(0))
-        while cursor.skip(","):
-            parts.append(parse_part(len(parts)))
-    cursor.expect(close)
-    return parts
-
-
 def _parse_part(cursor: Cursor, root: str, depth: int) -> Template:
     part = parse_template(cursor, root, depth)
     while cursor.token.upper in ARITHMETIC:
-        cursor.note(errors.unsupported_value(cursor.token.text, root, cursor.location()))
+        cursor.note_at(errors.UNSUPPORTED_VALUE, root=root)
         cursor.advance()
         part = parse_template(cursor, root, depth)
     return part
 
 
 def _list(cursor: Cursor, root: str, depth: int) -> Template:
-    parts = _parts(cursor, "]", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
+    parts = cursor.enclosed("]", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
     constants = _constants(parts)
     return ListOf(tuple(parts)) if constants is None else Constant({"L": constants})
 
@@ -144,13 +127,13 @@ def _map(cursor: Cursor, root: str, depth: int) -> Template:
             if not cursor.at_identifier():
                 raise cursor.term_error()
             # Assumed: names are string literals only; an identifier would be an attribute's value.
-            cursor.note(errors.unsupported_value(token.text, root, cursor.location()))
+            cursor.note_at(errors.UNSUPPORTED_VALUE, root=root)
         cursor.advance()
         cursor.expect(":")
         return token.text, _parse_part(cursor, f"{root}.{token.text}", depth)
 
     # Assumed: of two members with one name the later counts.
-    members = dict(_parts(cursor, "}", parse_member))
+    members = dict(cursor.enclosed("}", parse_member))
     constants = _constants(list(members.values()))
     if constants is None:
         return MapOf(tuple(members.items()))
@@ -159,7 +142,7 @@ def _map(cursor: Cursor, root: str, depth: int) -> Template:
 
 def _bag(cursor: Cursor, root: str, depth: int) -> Template:
     at = cursor.location()
-    parts = _parts(cursor, ">>", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
+    parts = cursor.enclosed(">>", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
     constants = _constants(parts)
     if constants is None:
         return BagOf(tuple(parts), at)
@@ -186,7 +169,7 @@ def bag_of(members: list[AttributeValue], at: str) -> AttributeValue:
         raise errors.StatementError(errors.EMPTY_BAG)
     kind = type_of(members[0])
     if kind not in ORDERED_TYPES or any(kind not in member for member in members):
-        raise errors.bag_of_mixed_types("root", at)
+        raise errors.StatementError(errors.MIXED_BAG.format(at=at))
     bag: AttributeValue = {kind + "S": [member[kind] for member in members]}
     check_value(bag, Wording.OLD)
     return bag
