@@ -155,5 +155,5 @@ def test_an_update_never_changes_what_it_is_given(
     assert all(is_canonical(value) for value in outcome.item.values())
     untouched = set(item) - {path[0] for path in outcome.touched}
     assert all(outcome.item[name] is item[name] for name in untouched)
-    for fragments in (outcome.updated_old(item), outcome.updated_new(outcome.item)):
+    for fragments in (outcome.written_part(item), outcome.written_part(outcome.item)):
         assert fragments is None or set(fragments) <= {path[0] for path in outcome.touched}

@@ -185,8 +185,8 @@ class Write:
         assert self.step is not None and self.step.result is not None
         result = self.step.result
         if returning.new:
-            return result.updated_new(result.item)
-        return result.updated_old(old.item) if old.item is not None else None
+            return result.written_part(result.item)
+        return result.written_part(old.item) if old.item is not None else None
 
 
 def key_of_write(prepared: Prepared) -> tuple[Item, Condition | None]:

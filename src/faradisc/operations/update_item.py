@@ -94,7 +94,7 @@ def _returned(mode: str, step: UpdateStep, outcome: Outcome) -> Any:
     if step.result is None:
         return None
     if mode == "UPDATED_OLD":
-        return step.result.updated_old(old.item) if old.item is not None else None
+        return step.result.written_part(old.item) if old.item is not None else None
     if mode == "UPDATED_NEW":
-        return step.result.updated_new(step.result.item)
+        return step.result.written_part(step.result.item)
     return None

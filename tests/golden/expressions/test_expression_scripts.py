@@ -149,10 +149,10 @@ class Session:
             case "update":
                 return self.changes(bind_update(argument, placeholders).apply(self.item).item)
             case "updated-old":
-                return show(bind_update(argument, placeholders).apply(self.item).updated_old(self.item))
+                return show(bind_update(argument, placeholders).apply(self.item).written_part(self.item))
             case "updated-new":
                 outcome = bind_update(argument, placeholders).apply(self.item)
-                return show(outcome.updated_new(outcome.item))
+                return show(outcome.written_part(outcome.item))
             case "project":
                 return show(bind_projection(argument, placeholders).apply(self.item))
             case "key":

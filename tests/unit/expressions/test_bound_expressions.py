@@ -86,8 +86,8 @@ def test_update_without_effect_returns_a_new_item() -> None:
 def test_update_of_an_absent_item_creates_it() -> None:
     outcome = bind_update("SET a = :v ADD n :v, s :s", placeholders()).apply({})
     assert outcome.item == {"a": {"N": "1"}, "n": {"N": "1"}, "s": {"SS": ["x"]}}
-    assert outcome.updated_old({}) is None
-    assert outcome.updated_new(outcome.item) == outcome.item
+    assert outcome.written_part({}) is None
+    assert outcome.written_part(outcome.item) == outcome.item
 
 
 @pytest.mark.parametrize(("path", "depth_max"), [("a.b", 30), ("l[0]", 30), ("a.b, c", 30)])

@@ -17,13 +17,13 @@ def test_every_kind_of_token() -> None:
         ("symbol", "("),
         ("name", "a"),
         ("symbol", "."),
-        ("#name", "#b"),
+        ("nameref", "#b"),
         ("symbol", "["),
         ("number", "0"),
         ("symbol", "]"),
         ("symbol", ")"),
         ("symbol", ">="),
-        (":value", ":v"),
+        ("valueref", ":v"),
     ]
 
 
@@ -45,7 +45,7 @@ def test_two_character_comparators_are_one_token() -> None:
 
 def test_number_ends_before_letters() -> None:
     assert kinds("12ab") == [("number", "12"), ("name", "ab")]
-    assert kinds("#1a:2b") == [("#name", "#1a"), (":value", ":2b")]
+    assert kinds("#1a:2b") == [("nameref", "#1a"), ("valueref", ":2b")]
 
 
 def test_the_last_token_is_the_end() -> None:

@@ -16,7 +16,7 @@ Sources: expressions.md section 3, errors.md section 6.5, new-features.md sectio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.binder import Placeholders
@@ -29,6 +29,9 @@ from faradisc.model.values.attribute import AttributeValue, type_of
 from faradisc.model.values.schema import KeySchema
 
 RangeOperator: TypeAlias = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+RANGE_OPERATORS: Final[dict[str, RangeOperator]] = {each: each for each in get_args(RangeOperator)}
+MIRRORED: Final[dict[str, RangeOperator]] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Comparators with their operands exchanged."""
 
 TABLE_CLAUSES_MAX: Final = 2
 INDEX_CLAUSES_MAX: Final = GSI_HASH_ATTRIBUTES_MAX + GSI_RANGE_ATTRIBUTES_MAX
@@ -171,25 +174,13 @@ def bind_key_clauses(
     return KeyClauses(clauses)
 
 
-_MIRRORED: dict[str, RangeOperator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_FORWARD: dict[str, RangeOperator] = {
-    "=": "=",
-    "<": "<",
-    "<=": "<=",
-    ">": ">",
-    ">=": ">=",
-    "BETWEEN": "BETWEEN",
-    "begins_with": "begins_with",
-}
-
-
 def _clause_of(node: Condition, placeholders: Placeholders) -> KeyClause:
     if isinstance(node, Junction):
         raise errors.invalid_key_operator("OR")
     if isinstance(node, Negation):
         raise errors.invalid_key_operator("NOT")
     operator = node.operator
-    if operator not in _FORWARD:
+    if operator not in RANGE_OPERATORS:
         raise errors.invalid_key_operator(operator)
     if operator in ("BETWEEN", "begins_with") and type(node.operands[0]) is not Path:
         raise errors.key_not_first(operator)
@@ -199,7 +190,7 @@ def _clause_of(node: Condition, placeholders: Placeholders) -> KeyClause:
     name = placeholders.path(key)[0]
     assert isinstance(name, str)
     values = [_value(operand, placeholders) for operand in node.operands if operand is not key]
-    return KeyClause(name, (_MIRRORED if key_index else _FORWARD)[operator], tuple(values))
+    return KeyClause(name, (MIRRORED if key_index else RANGE_OPERATORS)[operator], tuple(values))
 
 
 def _key_index(node: Predicate) -> int:

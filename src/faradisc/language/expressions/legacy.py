@@ -17,9 +17,9 @@ from faradisc.language.expressions.condition import Condition, condition_of_tree
 from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.expressions.key_condition import (
     INDEX_CLAUSES_MAX,
+    RANGE_OPERATORS,
     KeyClause,
     KeyClauses,
-    RangeOperator,
 )
 from faradisc.language.expressions.projection import Projection
 from faradisc.language.expressions.syntax import Action, Constant, Junction, Negation, Path, Predicate
@@ -82,21 +82,27 @@ def check_placeholders_wanted(
 
 # --- Conditions ----------------------------------------------------------------------------------
 
-_OPERATORS = {"EQ": "=", "NE": "<>", "LE": "<=", "LT": "<", "GE": ">=", "GT": ">"}
+_OPERATORS = {
+    "EQ": "=",
+    "NE": "<>",
+    "LE": "<=",
+    "LT": "<",
+    "GE": ">=",
+    "GT": ">",
+    "NULL": "attribute_not_exists",
+    "NOT_NULL": "attribute_exists",
+    "CONTAINS": "contains",
+    "NOT_CONTAINS": "contains",
+    "BEGINS_WITH": "begins_with",
+    "BETWEEN": "BETWEEN",
+    "IN": "IN",
+}
 _SCALARS = frozenset({"S", "N", "B"})
 _EQUALITY = _SCALARS | SET_TYPES | {"BOOL", "NULL"}
 _DOCUMENTS = frozenset({"L", "M"})
 _ALLOWED_TYPES = {
-    "EQ": _EQUALITY,
-    "NE": _EQUALITY,
-    "LE": _SCALARS,
-    "LT": _SCALARS,
-    "GE": _SCALARS,
-    "GT": _SCALARS,
-    "IN": _SCALARS,
-    "BETWEEN": _SCALARS,
-    "CONTAINS": _SCALARS,
-    "NOT_CONTAINS": _SCALARS,
+    **dict.fromkeys(("EQ", "NE"), _EQUALITY),
+    **dict.fromkeys(("LE", "LT", "GE", "GT", "IN", "BETWEEN", "CONTAINS", "NOT_CONTAINS"), _SCALARS),
     "BEGINS_WITH": frozenset({"S", "B"}),
 }
 
@@ -215,37 +221,13 @@ def _count_fits(operator: str, count: int) -> bool:
 
 
 def _comparison_tree(name: str, operator: str, values: Sequence[AttributeValue]) -> ConditionTree:
-    path = Path((name,))
-    constants = tuple(Constant(value) for value in values)
-    match operator:
-        case "NULL":
-            return Predicate("attribute_not_exists", (path,))
-        case "NOT_NULL":
-            return Predicate("attribute_exists", (path,))
-        case "CONTAINS":
-            return Predicate("contains", (path, *constants))
-        case "NOT_CONTAINS":
-            # Assumed: true for a missing attribute, as the negation is (expressions.md section 6).
-            return Negation(Predicate("contains", (path, *constants)))
-        case "BEGINS_WITH":
-            return Predicate("begins_with", (path, *constants))
-        case "BETWEEN" | "IN":
-            return Predicate(operator, (path, *constants))
-        case _:
-            return Predicate(_OPERATORS[operator], (path, *constants))
+    predicate = Predicate(_OPERATORS[operator], (Path((name,)), *map(Constant, values)))
+    # Assumed: NOT_CONTAINS is true for a missing attribute, as the negation is (expressions.md section 6).
+    return Negation(predicate) if operator == "NOT_CONTAINS" else predicate
 
 
 # --- Key conditions ------------------------------------------------------------------------------
 
-_KEY_OPERATORS: dict[str, RangeOperator] = {
-    "EQ": "=",
-    "LE": "<=",
-    "LT": "<",
-    "GE": ">=",
-    "GT": ">",
-    "BETWEEN": "BETWEEN",
-    "BEGINS_WITH": "begins_with",
-}
 _KEY_EQUALITY = _SCALARS | SET_TYPES
 
 
@@ -267,7 +249,7 @@ def key_conditions(
                 raise ValidationException(
                     f"{_INVALID}ComparisonOperator {operator} is not valid for {kind} AttributeValue type"
                 )
-        clauses[name] = KeyClause(name, _KEY_OPERATORS.get(operator), tuple(values))
+        clauses[name] = KeyClause(name, RANGE_OPERATORS.get(_OPERATORS[operator]), tuple(values))
     if not 1 <= len(clauses) <= clauses_max:
         raise KeyConditionError(errors.TOO_MANY_CONDITIONS)
     return KeyClauses(clauses)

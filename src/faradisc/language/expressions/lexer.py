@@ -23,9 +23,11 @@ from faradisc.language.expressions.errors import ExpressionSyntaxError
 
 
 class Kind(Enum):
+    """The kinds of tokens, by the names of their groups in the pattern."""
+
     NAME = "name"
-    NAME_REF = "#name"
-    VALUE_REF = ":value"
+    NAME_REF = "nameref"
+    VALUE_REF = "valueref"
     NUMBER = "number"
     SYMBOL = "symbol"
     STRAY = "stray"
@@ -49,14 +51,7 @@ _TOKEN = re.compile(
     r"|(?P<stray>[^ \t\r\n]))",
     re.DOTALL,
 )
-_KINDS = {
-    "name": Kind.NAME,
-    "nameref": Kind.NAME_REF,
-    "valueref": Kind.VALUE_REF,
-    "number": Kind.NUMBER,
-    "symbol": Kind.SYMBOL,
-    "stray": Kind.STRAY,
-}
+_KINDS = {kind.value: kind for kind in Kind}
 
 
 def tokens_of(text: str) -> list[Token]:

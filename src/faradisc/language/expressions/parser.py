@@ -186,9 +186,7 @@ class _Parser:
         operands: list[Operand] = []
         while True:
             # `_enclosed_operand` would be a third Python frame per nested call.
-            opened = 0
-            while self.skip("("):
-                opened += 1
+            opened = self._open()
             operands.append(self._operand())
             self._close(opened)
             if not self.skip(","):
@@ -200,6 +198,13 @@ class _Parser:
         self._note_misused(operands)
         return Call(name, tuple(operands))
 
+    def _open(self) -> int:
+        """Advances past all parentheses that open here. Returns their number."""
+        opened = 0
+        while self.skip("("):
+            opened += 1
+        return opened
+
     def _close(self, opened: int) -> None:
         for _ in range(opened):
             self.expect(")")
@@ -208,9 +213,7 @@ class _Parser:
 
     def _enclosed_operand(self) -> Operand:
         """Parses an operand, with or without parentheses around it."""
-        opened = 0
-        while self.skip("("):
-            opened += 1
+        opened = self._open()
         operand = self._operand()
         self._close(opened)
         return operand
@@ -328,9 +331,7 @@ class _UpdateParser(_Parser):
 
     def _value(self) -> Operand:
         """Parses operand | operand ("+"|"-") operand | "(" value ")"."""
-        opened = 0
-        while self.skip("("):
-            opened += 1
+        opened = self._open()
         value = self._operand()
         while True:
             if self._token.kind is Kind.SYMBOL and self._token.text in ("+", "-"):

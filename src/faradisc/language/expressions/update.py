@@ -39,15 +39,11 @@ class UpdateOutcome:
     item: Item
     touched: tuple[paths.Path, ...]
 
-    def updated_old(self, old: Item) -> Item | None:
-        """Returns UPDATED_OLD: the written paths of the old item; None when none of them existed."""
-        return self._fragments(old)
+    def written_part(self, item: Item) -> Item | None:
+        """Returns the written paths of the old item (UPDATED_OLD) or the new one (UPDATED_NEW).
 
-    def updated_new(self, new: Item) -> Item | None:
-        """Returns UPDATED_NEW: the written paths of the new item; None when none of them exists."""
-        return self._fragments(new)
-
-    def _fragments(self, item: Item) -> Item | None:
+        None when none of them exists.
+        """
         return select(item, tree_of(self.touched)) or None
 
 

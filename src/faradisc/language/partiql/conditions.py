@@ -18,6 +18,7 @@ from typing import Final
 
 from faradisc.language.expressions import errors as expression_errors
 from faradisc.language.expressions.connectives import ConnectiveParser
+from faradisc.language.expressions.key_condition import MIRRORED, RANGE_OPERATORS
 from faradisc.language.expressions.syntax import (
     Call,
     Condition,
@@ -256,8 +257,6 @@ def _check_left(cursor: Cursor, operand: Operand, token: Token) -> None:
 
 # --- Conjuncts -----------------------------------------------------------------------------------
 
-_MIRRORED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
 
 def _conjunct(tree: Condition) -> Conjunct:
     paths: list[Path] = []
@@ -283,9 +282,9 @@ def _clause_of(tree: Condition) -> Clause | None:
         return None
     first, *others = tree.operands
     operator = tree.operator
-    if operator in _MIRRORED and isinstance(first, Constant | ValueRef):
-        first, others, operator = others[0], [first], _MIRRORED[operator]
-    elif operator not in _MIRRORED and operator not in ("BETWEEN", "begins_with", "IN", "IN ?"):
+    if operator in MIRRORED and isinstance(first, Constant | ValueRef):
+        first, others, operator = others[0], [first], MIRRORED[operator]
+    elif operator not in RANGE_OPERATORS and operator not in ("IN", "IN ?"):
         return None
     if not isinstance(first, Path) or len(first.steps) != 1:
         return None

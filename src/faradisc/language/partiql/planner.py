@@ -22,7 +22,7 @@ from typing import Final
 from faradisc.language.expressions import KeyCondition
 from faradisc.language.expressions import errors as expression_errors
 from faradisc.language.expressions.errors import KEY_TYPE_MISMATCH, KeyConditionError
-from faradisc.language.expressions.key_condition import KeyClause, KeyClauses, RangeOperator
+from faradisc.language.expressions.key_condition import RANGE_OPERATORS, KeyClause, KeyClauses
 from faradisc.language.partiql.binder import Values, spread_list
 from faradisc.language.partiql.syntax import Clause, Where, constant_value
 from faradisc.model.values.attribute import AttributeValue, Item
@@ -59,7 +59,7 @@ def plan_of(where: Where, values: Values, schema: KeySchema) -> Plan:
     range_at: int | None = None
     clauses: dict[str, KeyClause] = {}
     for range_name in schema.range:
-        range_at = _find(where, range_name, _RANGE_OPERATORS)
+        range_at = _find(where, range_name, RANGE_OPERATORS)
         if range_at is not None:
             clauses[range_name] = _key_clause(where.clause(range_at), values)
     conditions = []
@@ -115,17 +115,6 @@ def _options(clause: Clause, values: Values) -> list[AttributeValue]:
     return [option for at, option in enumerate(options) if option not in options[:at]]
 
 
-_RANGE_OPERATORS: dict[str, RangeOperator] = {
-    "=": "=",
-    "<": "<",
-    "<=": "<=",
-    ">": ">",
-    ">=": ">=",
-    "BETWEEN": "BETWEEN",
-    "begins_with": "begins_with",
-}
-
-
 def _key_clause(clause: Clause, values: Values) -> KeyClause:
     operands = tuple([constant_value(value, values) for value in clause.values])
-    return KeyClause(clause.name, _RANGE_OPERATORS[clause.operator], operands)
+    return KeyClause(clause.name, RANGE_OPERATORS[clause.operator], operands)
