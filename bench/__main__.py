@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import client, expiring, instructions, machine, report, rounds, soak, throttling
+from bench import client, expiring, instructions, large_requests, machine, report, rounds, soak, throttling
 from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, compile_modules, install_peers
 from bench.side_by_side import STATES
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "setup":
             install_peers()
             return 0
-        alone = {"soak": _soak, "throughput": _throughput}.get(options.command)
+        alone = {"soak": _soak, "throughput": _throughput, "large": _large}.get(options.command)
         return _run(options) if alone is None else alone(options)
     except (
         Unavailable,
@@ -41,6 +41,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
 
 
+def _large(options: argparse.Namespace) -> int:
+    """Prints the latency of GetItem beside each kind of large request, each on a server of its own."""
+    for kind in (None, *large_requests.KINDS):
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            Server(FARADISC, Path(directory), core=None) as server,
+        ):
+            print(large_requests.measure(server.port, options.seconds, kind), flush=True)
+    return 0
+
+
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench", description="Faradisc against its peers, on this machine."
@@ -49,10 +60,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add(
         "command",
         nargs="?",
-        choices=("run", "setup", "soak", "throughput"),
+        choices=("run", "setup", "soak", "throughput", "large"),
         default="run",
         help="setup installs the peers with npm; soak puts everything on one server for a long time; "
-        "throughput measures what counting and enforcing it cost",
+        "throughput measures what counting and enforcing it cost; large measures GetItem beside sixteen "
+        "clients that send large requests",
     )
     add("--minutes", type=float, default=60, help="soak: how long (60)")
     add("--turns", type=int, default=200, help="throughput: how many turns (200, about twelve minutes)")

@@ -41,7 +41,10 @@ from faradisc.operations.update_item import UpdateStep
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     bound = [_bind(call, element) for element in request["TransactItems"]]
-    if call.may_exceed(TRANSACTION_BYTES_MAX) and sum(map(_sent_bytes, bound)) > TRANSACTION_BYTES_MAX:
+    if (
+        call.may_exceed(TRANSACTION_BYTES_MAX)
+        and sum(_sent_bytes(call, each) for each in bound) > TRANSACTION_BYTES_MAX
+    ):
         raise ValidationException(TOO_LARGE)
     tables: dict[str, Table] = {}
     for element in bound:
@@ -95,13 +98,13 @@ class _Bound:
     condition: Condition | None
 
 
-def _sent_bytes(bound: _Bound) -> int:
+def _sent_bytes(call: Call, bound: _Bound) -> int:
     """Returns the bytes that the element sends: its item or key, and the values of its expressions.
 
     Requires valid values. The limit is on the payload of the request, not on stored sizes (limits.md section
     4); how it is counted is assumed.
     """
-    return item_size(bound.subject) + item_size(bound.members.get("ExpressionAttributeValues", {}))
+    return call.size_of(bound.subject) + item_size(bound.members.get("ExpressionAttributeValues", {}))
 
 
 def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:

@@ -29,6 +29,12 @@ NESTED_CONTAINERS_MAX = NESTING_LEVELS_MAX - 1
 """The item is the first level: a value of 31 nested maps is accepted, of 32 is not (limits.md section 2)."""
 
 
+_SORTED_MEMBERS_MAX = 204_800
+"""A set of more distinct members is larger than an item may be: it is rejected, and its order never shows."""
+_MEMBERS_AT_ONCE = 16_384
+"""Other threads run between calls of C code, so a long one is divided (protocol/front.py, large bodies)."""
+
+
 def canonicalise(raw: object) -> bool:
     """Makes one decoded AttributeValue canonical in place. Returns whether it is well formed.
 
@@ -115,10 +121,21 @@ def _canonicalise_set(raw: dict[str, Any], kind: str, members: object) -> bool:
             return False
     elif kind == "BS" and not all(map(_is_canonical_base64, members)):
         return False
-    if len(set(members)) != len(members):
+    if not _are_distinct(members):
         return False
-    raw[kind] = sorted_set(kind, members) if len(members) > 1 else members
+    if 1 < len(members) <= _SORTED_MEMBERS_MAX:
+        members = sorted_set(kind, members)
+    raw[kind] = members
     return True
+
+
+def _are_distinct(members: list[str]) -> bool:
+    if len(members) <= _MEMBERS_AT_ONCE:
+        return len(set(members)) == len(members)
+    distinct: set[str] = set()
+    for start in range(0, len(members), _MEMBERS_AT_ONCE):
+        distinct.update(members[start : start + _MEMBERS_AT_ONCE])
+    return len(distinct) == len(members)
 
 
 class Wording(Enum):
