@@ -25,7 +25,7 @@ from faradisc.engine.tables.charging import charge_write
 from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.reads import read_and_charge
 from faradisc.engine.tables.writes import apply_change
-from faradisc.engine.throughput.meter import Meter
+from faradisc.engine.throughput.background import Background
 from faradisc.engine.throughput.table_usage import EnforcingUsage
 from faradisc.operations.call import Backend
 from faradisc.operations.get_item import get_item
@@ -109,8 +109,8 @@ def _mentioned(node: object) -> set[str]:
     return names | {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute)}
 
 
-async def _rest(self: Meter) -> bool:
-    """Meter.step without work."""
+async def _rest(self: Background) -> bool:
+    """Background.step without work."""
     return False
 
 
@@ -143,7 +143,7 @@ _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
         read_and_charge: edited(read_and_charge, {"half_units", "throttle"}, {"half_units": "0"}),
         apply_change: edited(apply_change, {"charged", "throttle"}),
         commit_outcomes: edited(commit_outcomes, _ENFORCING),
-        Meter.step: _rest.__code__,
+        Background.step: _rest.__code__,
     },
     "counting": {
         Database.execute: edited(Database.execute, {"_request_time"}),

@@ -95,14 +95,14 @@ class Database:
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
         self._read_clock = quick_reading(backend.clock)
-        self._request_time = catalog.meter.request_time
+        self._request_time = catalog.throughput.request_time
         self._request_counter = RequestCounter(catalog.registry_of)
         self.other_services = OtherServices(
             store,
             catalog,
             clock=backend.clock,
             entropy=backend.entropy,
-            metrics_of=lambda place: catalog.meter.registry(place).metrics,
+            metrics_of=lambda place: catalog.throughput.registry(place).metrics,
             execute=self.execute,
         )
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
@@ -113,7 +113,7 @@ class Database:
         self._workers = Workers(
             (
                 Job("deleted tables", catalog.end_deletions),
-                Job("throughput", catalog.meter.step),
+                Job("throughput", catalog.throughput.step),
                 Job("index backfill", lambda: backfill_step(store, catalog)),
                 Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
                 Job("stream retention", catalog.streams.step),
@@ -216,11 +216,11 @@ class Database:
 
     def accounts(self) -> list[tuple[str, ResourceRegistry]]:
         """Returns throughput and metrics by namespace of the catalog."""
-        return self.backend.catalog.meter.registries()
+        return self.backend.catalog.throughput.registries()
 
     async def record(self, recorder: TraceRecorder | None) -> None:
         """Passes every charge to a recorder; None: stops recording."""
-        await self.backend.catalog.meter.record(recorder)
+        await self.backend.catalog.throughput.record(recorder)
 
     @property
     def store(self) -> Store:
@@ -286,6 +286,6 @@ class Database:
         self.backend.kinesis.close()
         self.backend.exchange.close()
         with suppress(StorageError):
-            await self.backend.catalog.meter.close()
+            await self.backend.catalog.throughput.close()
         await self.backend.backups.close()
         await self.backend.store.close()

@@ -143,7 +143,7 @@ def test_no_code_of_metering_runs(
 
 
 def test_background_work_of_metering_rests_too(process: InProcess) -> None:
-    step = process.backend.catalog.meter.step
+    step = process.backend.catalog.throughput.step
     ((_, registry),) = process.local.accounts()
     due = registry.due
     process.clock.advance(60)  # type: ignore[attr-defined]
@@ -194,7 +194,7 @@ def test_a_function_that_has_changed_is_noticed() -> None:
 
 
 def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess) -> None:
-    (meter,) = process.backend.catalog.meter.tables()
+    (meter,) = process.backend.catalog.throughput.tables()
     limiters = [
         limiter for each in (meter.resource, *meter.indexes.values()) for limiter in (each.reads, each.writes)
     ]

@@ -46,7 +46,7 @@ def test_a_profile_holds_at_once(
 def test_deleting_an_index_stops_its_contributor_insights(world: World) -> None:
     """Contributor Insights of an index cost its table's requests as long as the index is there."""
     world.create(index=(10, 10))
-    meter = world.database.database.backend.catalog.meter.tables()[0]
+    meter = world.database.database.backend.catalog.throughput.tables()[0]
     world.client.update_contributor_insights(
         TableName="Orders", IndexName="by-g", ContributorInsightsAction="ENABLE"
     )

@@ -40,7 +40,7 @@ Counts = list[tuple[int, int]]
 def counted_and_stored(database: Any) -> list[tuple[Counts, Counts]]:
     """Returns the counts of every table and global index, and what the rows of its partitions add up to."""
     found = []
-    for meter in database.backend.catalog.meter.tables():
+    for meter in database.backend.catalog.throughput.tables():
         for index, provision in meter.provisions.items():
             counted, stored = [], []
             for part in meter.resource_of(index).partitions.partitions:
@@ -263,14 +263,14 @@ def test_a_damaged_row_is_reported_once_and_blocks_nothing(monkeypatch: pytest.M
             await ask(database, "PutItem", TableName="table", Item=item(p=str(number), v="x" * 1000))
         await _work(database)
         monkeypatch.setattr(RowReader, "step", damaged)
-        meters = database.backend.catalog.meter
+        meters = database.backend.catalog.throughput
         (meter,) = meters.tables()
         (part,) = meter.resource.partitions.partitions
-        meters._measurements.request(meter, None, part.id, meter.now())
+        meters.background.measurements.request(meter, None, part.id, meter.now())
         with pytest.raises(StorageError):
             await _work(database)
         await _work(database)
-        assert not meters._measurements.busy
+        assert not meters.background.measurements.busy
         assert (part.items, part.state) == (30, "active")
 
     with SeededLoop(world.chance) as loop:
@@ -288,8 +288,8 @@ def test_a_deleted_table_is_not_measured_any_further() -> None:
         for number in range(30):
             await ask(database, "PutItem", TableName="table", Item=item(p=str(number)))
         await _work(database)
-        measurements = database.backend.catalog.meter._measurements
-        (meter,) = database.backend.catalog.meter.tables()
+        measurements = database.backend.catalog.throughput.background.measurements
+        (meter,) = database.backend.catalog.throughput.tables()
         (part,) = meter.resource.partitions.partitions
         measurements.request(meter, None, part.id, meter.now())
         writing = asyncio.ensure_future(ask(database, "PutItem", TableName="table", Item=item(p="0", v="x")))

@@ -33,7 +33,7 @@ def held(database: Database) -> tuple[int, int]:
 
 def holds(database: Database) -> tuple[int, int]:
     """What the store says of the table's rows."""
-    (meter,) = database.backend.catalog.meter.tables()
+    (meter,) = database.backend.catalog.throughput.tables()
     usages = [run(database.store.usage(part)) for part in meter.provisions[None].parts]
     items = sum(items for items, _ in usages)
     return items, sum(stored for _, stored in usages) - items * STORAGE_OVERHEAD_BYTES

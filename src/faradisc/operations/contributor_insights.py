@@ -41,7 +41,7 @@ async def update_contributor_insights(backend: Backend, call: Call) -> dict[str,
         present = table.meter.insights.get(index)
         created_ms = present.created_ms if present is not None else now_ns // 1_000_000
         insights = Insights(name, created_ms, sort_key=bool(schema.range), mode=mode)
-    await backend.catalog.meter.watch(table.meter, index, setting, insights)
+    await backend.catalog.throughput.watch(table.meter, index, setting, insights)
     return _described(backend, table, index)
 
 

@@ -87,7 +87,9 @@ def test_a_search_sees_a_committed_vector_before_its_write_returns() -> None:
 def test_a_write_during_a_size_measurement_counts_once() -> None:
     async def measure(database: Database) -> None:
         catalog = database.backend.catalog
-        await catalog.meter._measure(catalog.for_data("table", "us-east-1", "000000000000").meter)
+        await catalog.throughput.background.reconcile(
+            catalog.for_data("table", "us-east-1", "000000000000").meter
+        )
 
     database, _ = while_a_put_is_synced(World(throughput="aws"), schema("p:S"), measure)
     ((_, registry),) = database.accounts()
@@ -117,11 +119,11 @@ def test_backfilled_entries_during_a_size_measurement_count_once() -> None:
             GlobalSecondaryIndexUpdates=[{"Create": create}],
         )
         working = asyncio.ensure_future(_work(database))
-        (meter,) = database.backend.catalog.meter.tables()
+        (meter,) = database.backend.catalog.throughput.tables()
         parts = meter.provisions["index"].parts
         while not any([(await database.store.usage(part))[0] for part in parts]):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0)
-        await database.backend.catalog.meter._measure(meter)
+        await database.backend.catalog.throughput.background.reconcile(meter)
         await working
         assert sum(part.items for part in meter.indexes["index"].partitions.partitions) == 5
 

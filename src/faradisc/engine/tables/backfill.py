@@ -75,7 +75,7 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
         committed = await store.commit(list(batches.values()))
     except BaseException:
         if entries:
-            table.meter.measure_again()  # the commit may have been made
+            table.meter.reconcile_later()  # the commit may have been made
         raise
     if isinstance(committed, Conflict):
         grow_index(table, index, entries, undone=True)

@@ -45,7 +45,7 @@ class Catalog(TableLookup):
     async def load(self) -> None:
         """Reads every table, and finishes the deletions that a crash has interrupted."""
         await self.streams.load()
-        await self.meter.load()
+        await self.throughput.load()
         for state, version in await self._rows.load():
             self._tables[state.namespace, state.name] = self._attach(state, version)
         for table in list(self._tables.values()):
@@ -53,7 +53,7 @@ class Catalog(TableLookup):
             if table.state.status == "DELETING":
                 await self._clear(table)
                 self._current_state_of(table)
-        self.meter.all_attached()
+        self.throughput.delete_unattached()
 
     # --- Changes ---
 
@@ -89,7 +89,7 @@ class Catalog(TableLookup):
                 until_ns=now_ns + self.transition_ns,
                 **settings,
             )
-            check_quotas(state, None, self._tables.values(), self.meter.registry(namespace).config)
+            check_quotas(state, None, self._tables.values(), self.throughput.registry(namespace).config)
             stream = self._new_stream(state, numbers)
             version = self._rows.deleted.get((namespace, name), 0)
             return await self._commit(state, version, numbers, stream)
@@ -119,22 +119,22 @@ class Catalog(TableLookup):
             if change(state):
                 raised = state.pending_units()
                 state.status = "UPDATING"
-                state.status_until_ns = self.transition_ns + self.meter.ready_for(current.meter, raised)
-            config = self.meter.registry(state.namespace).config
+                state.status_until_ns = self.transition_ns + self.throughput.ready_for(current.meter, raised)
+            config = self.throughput.registry(state.namespace).config
             check_quotas(state, current.state, self._tables.values(), config)
             numbers = self._rows.unused_numbers()
             state.assign_resources(numbers)
             start_index_deletions(state, now_ns + self.transition_ns)
             stream = self._new_stream(state, numbers)
             updated = await self._commit_change(current, state, numbers, stream, also)
-            self.meter.prepare(updated.meter, raised, now_ns)
+            self.throughput.prepare(updated.meter, raised, now_ns)
             await self._clear_dropped(current, updated)
             return updated
 
     async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
         """Starts to raise the warm throughput of a table (None) or global index. It is available a transition
         after the partitions for it; the table stays ACTIVE."""
-        await self.meter.raise_warm(table.meter, index, units, self.transition_ns)
+        await self.throughput.raise_warm(table.meter, index, units, self.transition_ns)
 
     async def filled(self, table: Table, also: Batch | None = None) -> None:
         """Makes a table ACTIVE that its owner job has filled; committed together with `also`.
@@ -148,7 +148,7 @@ class Catalog(TableLookup):
 
         # The throughput is measured before the commit: before other writes, and before a crash that would
         # lose it.
-        await self.meter.filled(table.meter)
+        await self.throughput.finish_load(table.meter)
         await self.update(table, complete, while_in_use=True, also=also)
 
     async def delete(
@@ -198,7 +198,7 @@ class Catalog(TableLookup):
             for table, state in zip(tables, states, strict=True):
                 table.successor = table.with_state(state)
             self.background_index.clear()
-            self.meter.drop_all()
+            self.throughput.drop_all()
             deleted, without_rows = self._rows.batches_to_drop(states)
             ended_streams, without_streams, stream_parts = self.streams.drop_all()
             if not without_rows.deletes and not without_streams.deletes:
@@ -290,7 +290,7 @@ class Catalog(TableLookup):
         del self._tables[name]
         self.background_index.forget_expiry(name)
         if before is None or before.state.table_id != table.state.table_id:
-            self.meter.detach(table.state.table_id)
+            self.throughput.detach(table.state.table_id)
         if before is not None:
             self._tables[name] = table.successor = self._attach(before.state, before.version)
 

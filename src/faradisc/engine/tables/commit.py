@@ -79,7 +79,7 @@ async def commit_outcomes(
     except BaseException:
         # After a failed sync or a cancelled wait the commit is made; after any other error it is not.
         for outcome in growing:
-            outcome.change.table.meter.measure_again()
+            outcome.change.table.meter.reconcile_later()
         raise
     finally:
         if batches.vectors:

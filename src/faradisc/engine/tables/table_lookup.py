@@ -25,8 +25,8 @@ from faradisc.engine.tables.table_lifecycle import (
     transition_has_ended,
     without_deleted_indexes,
 )
-from faradisc.engine.throughput.meter import Meter
 from faradisc.engine.throughput.settings import ThroughputSettings
+from faradisc.engine.throughput.throughput import Throughput
 from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.errors import (
     ResourceNotFoundException,
@@ -63,7 +63,7 @@ class TableLookup:
             store, clock, entropy, transition_ns=self.transition_ns, shard_lifetime_s=shard_lifetime_s
         )
         self.vectors = VectorMemory()
-        self.meter = Meter(store, clock, entropy, throughput)
+        self.throughput = Throughput(store, clock, entropy, throughput)
         self.moments = Moments(clock)
         self._rows = CatalogStore(store)
         self._tables: dict[NsName, Table] = {}
@@ -75,7 +75,7 @@ class TableLookup:
 
     def registry_of(self, region: str, account: str) -> ResourceRegistry:
         """Returns the throughput and metrics of the tables that requests of a region and account see."""
-        return self.meter.registry(self.namespace(region, account))
+        return self.throughput.registry(self.namespace(region, account))
 
     def for_data(self, name_or_arn: str, region: str, account: str) -> Table:
         """Returns a table that can be read and written. Raises ResourceNotFoundException."""
@@ -169,7 +169,7 @@ class TableLookup:
                 name = (state.namespace, state.name)
                 self._tables.pop(name, None)
                 self._rows.deleted[name] = table.version
-                self.meter.detach(state.table_id)
+                self.throughput.detach(state.table_id)
                 return None
             state.apply_pending()
             state.status = "ACTIVE"
@@ -200,7 +200,7 @@ class TableLookup:
         table = Table(
             state,
             version,
-            meter=self.meter.attach(state.table_id, *name, provisions, since=since_ns),
+            meter=self.throughput.attach(state.table_id, *name, provisions, since=since_ns),
             vectors=self.vectors,
             stream=None if state.stream is None else self.streams.recorder(state.stream.resource),
             capture=None if captured is None else capture(captured, state.slots, self._clock),

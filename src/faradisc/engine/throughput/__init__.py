@@ -2,10 +2,14 @@
 
     settings          which profile applies to which table
     table             one table's limiters and counters, as requests use them
-    meter             all tables: their resources over time, and what is stored of them
+    table_usage       how requests count or charge what they consume
+    registry_clock    the clock that advances the capacity model
+    throughput        all tables: creates and changes their resources
+    stored_state      what is stored of a table's throughput
+    background        measures, splits and stores in the background
     size_measurement  how much a partition holds, by its rows
     request_counter   latencies, errors and returned items of requests
-    trace_recorder    who receives every charge while traffic is recorded
+    trace_recorder    the interface that receives every charge while traffic is recorded
 
 What an operation costs is computed in `engine/tables/charging.py`; how a throttled request is answered, in
 `capacity/throttle.py`.

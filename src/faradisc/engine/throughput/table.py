@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import CapacityConfig
+from faradisc.capacity.events import Event
 from faradisc.capacity.resource import Resource
-from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.engine.metrics.contributor_insights import Insights, Mode
-from faradisc.engine.throughput.table_usage import CountingUsage, EnforcingUsage, RequestTime, TableUsage
+from faradisc.engine.throughput.registry_clock import RegistryClock
+from faradisc.engine.throughput.table_usage import CountingUsage, EnforcingUsage, TableUsage
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 
 
@@ -48,47 +49,39 @@ class InsightsSetting:
         return ("ENABL" if self.enabled else "DISABL") + ("ING" if changing else "ED")
 
 
-class Ticking(Protocol):
-    """The clock of a meter: reading it lets the capacity model catch up."""
-
-    @property
-    def request_time(self) -> RequestTime: ...
-
-    def now(self) -> int: ...
-
-
 class TableMeter:
     """The resources of one table and its global indexes."""
 
     __slots__ = (
+        "clock",
         "config",
         "enforced",
         "indexes",
         "insights",
         "insights_settings",
         "latencies",
-        "measure_again",
         "name",
         "now",
         "override",
         "provisions",
         "reads",
+        "reconcile_later",
         "recorded",
         "recorder",
         "registry",
         "resource",
         "saved",
         "table_id",
-        "ticking",
         "usage",
         "writes",
     )
 
-    def __init__(self, table_id: str, name: str, ticking: Ticking, config: CapacityConfig) -> None:
+    def __init__(self, table_id: str, name: str, clock: RegistryClock, config: CapacityConfig) -> None:
         self.table_id = table_id
         self.name = name
-        self.ticking = ticking
-        self.now = ticking.now
+        self.clock = clock
+        self.now = clock.now
+        self.registry = clock.registry
         self.config = config
         self.override: str | None = None
         """A profile of this table alone, set while the server runs; it is stored."""
@@ -107,10 +100,9 @@ class TableMeter:
         self.usage: TableUsage
         """Counts or enforces, as `enforced` says."""
         self.saved = b""
-        self.measure_again: Callable[[], None]
-        """Must be called when the stored size of the table is not known; its partitions are measured
-        again."""
-        self.registry: ResourceRegistry
+        self.reconcile_later: Callable[[], object]
+        """Must be called when the counts of the partitions may be wrong; they are taken from the table's
+        usage again."""
         self.resource: Resource
         self.reads: Limiter
         self.writes: Limiter
@@ -136,7 +128,7 @@ class TableMeter:
         else:
             registry = self.registry
             self.usage = EnforcingUsage(
-                self.reads, self.writes, self.ticking.request_time, self.now, lambda: registry.due
+                self.reads, self.writes, self.clock.request_time, self.now, lambda: registry.due
             )
 
     def adopt(self, index: str | None, resource: Resource) -> None:
@@ -147,6 +139,11 @@ class TableMeter:
         self.resource = resource
         self.reads, self.writes = resource.reads, resource.writes
         self.refresh_flags()
+
+    def changed(self, resource: Resource, events: Iterable[Event] = ()) -> None:
+        """Must be called after a change of a resource outside of `advance`, with the events of the change."""
+        self.clock.events.extend(events)
+        self.registry.changed(resource)
 
     def resource_of(self, index: str | None) -> Resource:
         """Returns the resource of the table (None) or of a global index. Raises KeyError."""

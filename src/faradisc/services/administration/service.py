@@ -66,15 +66,15 @@ class Administration:
     ) -> dict[str, Any]:
         """Changes a table's throughput (throughput.py says how). Raises AdminError."""
         table = self._table(name, region, account)
-        return await throughput.change(self._backend.catalog.meter, table, wanted)
+        return await throughput.change(self._backend.catalog.throughput, table, wanted)
 
     def events(self) -> list[dict[str, Any]]:
         """Returns splits, rejected splits and growth of all tables, the latest last."""
-        return list(self._backend.catalog.meter.recent)
+        return list(self._backend.catalog.throughput.recent)
 
     def watch(self, history: HeatHistory) -> None:
         """Takes a sample of the hottest partitions."""
-        observe_heat(history, self._backend.clock.now_ns(), self._backend.catalog.meter.resources())
+        observe_heat(history, self._backend.clock.now_ns(), self._backend.catalog.throughput.resources())
 
     # --- Time ---
 
@@ -93,7 +93,7 @@ class Administration:
             raise AdminError("The clock goes to the year 2200 and no farther.")
         # Handles what was written until now. The next step then meets the new time and lets it pass in
         # pieces.
-        await self._backend.catalog.meter.step()
+        await self._backend.catalog.throughput.step()
         clock.advance(seconds)
         for _ in range(WORK_STEPS_MAX):
             if not await self._work():

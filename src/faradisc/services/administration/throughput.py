@@ -16,8 +16,8 @@ from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.resource import Resource
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.usage_recording import shown_key
-from faradisc.engine.throughput.meter import Meter
 from faradisc.engine.throughput.settings import parse_config
+from faradisc.engine.throughput.throughput import Throughput
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.values.schema import KeySchema
 
@@ -87,20 +87,20 @@ def _hot_keys(part: Partition, key: KeySchema) -> list[dict[str, Any]]:
     return found
 
 
-async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[str, Any]:
+async def change(throughput: Throughput, table: Table, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Changes a table, or with "index" one of its global indexes. Returns its new description.
 
-        profile         "aws:30/10", or null for the server's own balance         {"read": units, "write":
-        units}    the burst balance, or what is left of an on-demand maximum partition       {"id": ...,
-        "read": units, "write": units}    what one partition has left partitions      count    split at once
-        until there are so many previous_peak   {"read": units, "write": units}    what on-demand capacity
-        doubles
+    - profile: "aws:30/10", or null for the server's own
+    - balance: {"read": units, "write": units}, the burst balance or the balance of an on-demand maximum
+    - partition: {"id": ..., "read": units, "write": units}, the balances of one partition
+    - partitions: a count; splits at once until there are so many
+    - previous_peak: {"read": units, "write": units}; on-demand capacity is twice as much
 
     Changes everything, or nothing if one member is invalid. Raises AdminError.
     """
-    levers = _read(table, wanted, _config(meter, table, wanted))
+    levers = _read(table, wanted, _config(throughput, table, wanted))
     if "profile" in wanted:
-        await meter.configure(table.meter, wanted["profile"])
+        await throughput.configure(table.meter, wanted["profile"])
     resource = table.meter.resource_of(levers.index)
     now = table.meter.now()
     if levers.balance is not None:
@@ -112,9 +112,9 @@ async def change(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> dict[
         events += resource.set_partitions(levers.partitions, now)
     if levers.previous_peak is not None:
         events += resource.set_previous_peak(*levers.previous_peak, now)
-    meter.changed(table.meter, levers.index)
-    meter.recent.extend(map(to_json, events))
-    await meter.save(table.meter)
+    table.meter.changed(resource)
+    throughput.recent.extend(map(to_json, events))
+    await throughput.save(table.meter)
     return describe(table)
 
 
@@ -129,11 +129,11 @@ class _Levers:
     previous_peak: tuple[int, int] | None
 
 
-def _config(meter: Meter, table: Table, wanted: Mapping[str, Any]) -> CapacityConfig:
+def _config(throughput: Throughput, table: Table, wanted: Mapping[str, Any]) -> CapacityConfig:
     """The profile that the table has or is to have. Raises: AdminError."""
     text = wanted.get("profile", table.meter.override)
     if text is None:
-        return meter.settings.of(table.name)
+        return throughput.settings.of(table.name)
     try:
         return parse_config(text if isinstance(text, str) else repr(text))
     except ValueError as mistake:
