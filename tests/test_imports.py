@@ -89,7 +89,7 @@ ASKING_FOR_TIME_OR_CHANCE = frozenset(
     }
 )
 ASKING_WITHOUT_ARGUMENT = frozenset({"random.Random", "time.gmtime", "time.strftime"})
-"""Harmless when told what to work with: a seed, a moment."""
+"""Harmless with an argument, such as a seed or a time."""
 
 
 def package_of_name(name: str) -> str:
@@ -234,7 +234,7 @@ def test_the_pure_packages_wait_for_nothing(package: str) -> None:
 
 
 def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
-    """Calls with the dotted name of what is called, as far as imports tell it."""
+    """Calls with the dotted name of what is called, as far as the imports give it."""
     meanings: dict[str, str] = {}
     tree = tree_of(file)
     for node in ast.walk(tree):

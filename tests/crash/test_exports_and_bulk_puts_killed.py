@@ -285,9 +285,9 @@ class BulkPutter(Worker):
         self.lost += len(wanted.keys() - found.keys())
         assert found == wanted
         assert shown["FailedItemCount"] == bad
-        told = [self._told(name) for name in ("errors", "condition_check_failures")]
-        assert [len(each) for each in told] == [bad, again]
-        assert all(len(set(each)) == len(each) for each in told), "a record is told of twice"
+        reported = [self._reported(name) for name in ("errors", "condition_check_failures")]
+        assert [len(each) for each in reported] == [bad, again]
+        assert all(len(set(each)) == len(each) for each in reported), "a record is reported twice"
 
     def _drop(self) -> None:
         try:
@@ -295,7 +295,7 @@ class BulkPutter(Worker):
         except ClientError as error:  # it was deleted in an earlier life
             assert error.response["Error"]["Code"] == "ResourceNotFoundException", error
 
-    def _told(self, name: str) -> list[bytes]:
+    def _reported(self, name: str) -> list[bytes]:
         assert self._arn is not None
         path = self._bucket / "out" / self._arn.rpartition("/")[2] / f"{name}.jsonl"
         return path.read_bytes().splitlines() if path.exists() else []

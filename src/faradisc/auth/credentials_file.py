@@ -12,7 +12,7 @@ JSON, one object:
 entries can neither be swapped nor prolonged. `check` distinguishes a wrong key from a damaged entry.
 
 The encryption key is either the 32 bytes in `<file>.key` (base64, mode 0600, created with the file), or
-derived by scrypt from the passphrase in FARADISC_CREDENTIALS_PASSPHRASE; `kdf` tells which.
+derived by scrypt from the passphrase in FARADISC_CREDENTIALS_PASSPHRASE, if there is a `kdf`.
 
 A change creates `<file>.new` as its lock, writes there, syncs and renames. `cryptography` is imported only to
 encrypt or decrypt.

@@ -175,7 +175,7 @@ class LocalDatabase:
     # --- Throughput and time ---------------------------------------------------------------------
 
     def capacity(self, table: str) -> dict[str, Any]:
-        """Rates, banks, partitions, heat and splits of a table and its global indexes (""): plain data.
+        """Returns rates, burst capacity, partitions, heat and splits of a table and its global indexes ("").
 
         Raises AdminError when there is no such table.
         """

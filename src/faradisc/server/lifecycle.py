@@ -71,8 +71,8 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     verified = settings.trust_network or settings.auth == "strict"
     if not verified and not all(is_loopback(each) for each in addresses):
         raise SettingsError(
-            f"Refusing to listen on {settings.host}: anyone who reaches this machine could read and write "
-            "all data, since signatures are not verified; verify them with --auth strict, or add "
+            f"Refusing to listen on {settings.host}: every client that reaches this machine could read and "
+            "write all data, since signatures are not verified; verify them with --auth strict, or add "
             "--trust-network if that is intended."
         )
     clock = SystemClock()
@@ -339,7 +339,7 @@ def tune_garbage_collection() -> None:
     Measured: this takes a third off a put. Nothing is collected first: the start leaves some hundred small
     objects of garbage, and finding them takes longer than opening the store.
 
-    Reference counts free requests, but at Python's own threshold the collector visits the running ones again
+    Reference counts free requests, but at Python's own threshold the collector examines running ones again
     and again: 16 transactions of 4 items are some 8,000 objects. With a higher threshold most live between
     two collections (measured: 5 % fewer instructions for a transaction).
     """

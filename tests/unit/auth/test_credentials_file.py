@@ -130,7 +130,7 @@ def test_concurrent_change_is_rejected(file: CredentialsFile) -> None:
 def test_keyring_reads_a_changed_file(file: CredentialsFile, caplog: pytest.LogCaptureFixture) -> None:
     ring = FileKeyring(file)
     assert ring.find("AKIDONE") == ONE
-    assert ring.find("nobody") is None
+    assert ring.find("missing") is None
     ring.refresh()
     assert ring.generation == 0
     file.revoke("AKIDONE")

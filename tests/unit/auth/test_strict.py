@@ -414,8 +414,8 @@ UNKNOWN = "The security token included in the request is invalid."
 
 
 def test_unknown_key_is_rejected(strict: StrictAuthenticator, monkeypatch: pytest.MonkeyPatch) -> None:
-    stranger = AccessKey("AKIDSTRANGER", KEY.secret)
-    refuse(strict, signed(monkeypatch, key=stranger), UnrecognizedClientException, UNKNOWN)
+    unknown = AccessKey("AKIDUNKNOWN", KEY.secret)
+    refuse(strict, signed(monkeypatch, key=unknown), UnrecognizedClientException, UNKNOWN)
 
 
 def test_revoked_key_is_rejected_at_once(

@@ -47,10 +47,10 @@ def words(found: ElementTree.Element | None) -> str:
 
 def rows(page: ElementTree.Element, caption: str) -> list[list[str]]:
     found = next(each for each in page.iter("table") if words(each.find("caption")) == caption)
-    return [[words(cell) for cell in row] for row in found.iterfind("tbody/tr")]
+    return [[words(each) for each in row] for row in found.iterfind("tbody/tr")]
 
 
-def cells(page: ElementTree.Element) -> list[list[int | None]]:
+def heat_rows(page: ElementTree.Element) -> list[list[int | None]]:
     written = next(each.get("data-cells") for each in page.iter("div") if each.get("data-cells"))
     assert written is not None
     return [
@@ -78,9 +78,9 @@ def test_a_table_under_load() -> None:
     listed = rows(page, "Partitions")
     assert len(listed) == len(resource.partitions) == 4
     assert [row[1] for row in listed][::3] == ["0.000 to 25.000", "75.000 to 100.000"]
-    found = cells(page)
+    found = heat_rows(page)
     assert len(found) == 4
-    hot = [row for row in found if any(cell is not None and cell > 647 for cell in row)]
+    hot = [row for row in found if any(each is not None and each > 647 for each in row)]
     assert len(hot) == 1
 
 

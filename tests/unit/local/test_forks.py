@@ -36,8 +36,8 @@ if not child:
         for call in (put, lambda _: database.expire_now()):
             try:
                 call("child")
-            except RuntimeError as refusal:
-                assert "of which this is a fork" in str(refusal), refusal
+            except RuntimeError as rejection:
+                assert "of which this is a fork" in str(rejection), rejection
             else:
                 os._exit(3)
     elif sys.argv[2] == "close":

@@ -99,9 +99,9 @@ def test_resource_is_a_boto3_resource(database: LocalDatabase) -> None:
 
 def test_errors_are_the_clients_own_classes(database: LocalDatabase) -> None:
     client = database.client()
-    with pytest.raises(client.exceptions.ResourceNotFoundException) as refusal:
+    with pytest.raises(client.exceptions.ResourceNotFoundException) as rejection:
         client.get_item(TableName="missing", Key=KEY)
-    assert refusal.value.response["Error"]["Message"] == "Requested resource not found"
+    assert rejection.value.response["Error"]["Message"] == "Requested resource not found"
 
 
 def test_paginators(database: LocalDatabase) -> None:

@@ -110,7 +110,7 @@ def _modelled(base: type[errors.ApiError]) -> list[type[errors.ApiError]]:
 
 @pytest.mark.parametrize("kind", _modelled(errors.ModelledError), ids=lambda kind: kind.__name__)
 def test_error_classes_agree_with_the_model(kind: type[errors.ApiError]) -> None:
-    """Name, text member and status; `InternalServerError` is the model's only fault."""
+    """Name, text member and status; `InternalServerError` is the model's only error of the server."""
     shapes = [
         shape
         for service in service_model.SERVICES

@@ -130,7 +130,7 @@ def echo() -> Echo:
     return Echo()
 
 
-class Gate:
+class Latch:
     """A handler that waits until the test releases it, as a write waits for its sync."""
 
     def __init__(self) -> None:
@@ -155,5 +155,5 @@ class Gate:
 
 
 @pytest.fixture
-def gate() -> Gate:
-    return Gate()
+def latch() -> Latch:
+    return Latch()

@@ -100,12 +100,12 @@ def test_an_address_family_turned_off_is_skipped_when_there_is_another(
         (errno.EADDRINUSE, "Port 80 on 127.0.0.1 is in use by another program"),
         (errno.EACCES, "may not listen on port 80; choose a port above 1023"),
         (errno.EADDRNOTAVAIL, "127.0.0.1 is no address of this machine"),
-        (errno.ENOBUFS, "Cannot listen on 127.0.0.1 port 80: told so"),
+        (errno.ENOBUFS, "Cannot listen on 127.0.0.1 port 80: as reported"),
     ],
 )
 def test_failures_are_sentences(monkeypatch: pytest.MonkeyPatch, number: int, sentence: str) -> None:
     def refuse(family: int, numeric: str, port: int) -> socket.socket:
-        raise OSError(number, "told so")
+        raise OSError(number, "as reported")
 
     monkeypatch.setattr(addresses, "bind_one", refuse)
     with pytest.raises(AddressError, match=sentence):

@@ -64,8 +64,8 @@ def test_failed_step_is_followed_by_the_usual_pause(
     with caplog.at_level(logging.ERROR):
         assert work(mistake, mistake, True, *[mistake] * 1100, False) == []
     assert pauses == [background.IDLE_PAUSE_S] * 1103
-    told = [record.args[0] for record in caplog.records if isinstance(record.args, tuple)]
-    assert told == [1, 2, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
+    logged = [record.args[0] for record in caplog.records if isinstance(record.args, tuple)]
+    assert logged == [1, 2, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]
     assert all(record.exc_info is not None for record in caplog.records)
 
 

@@ -87,34 +87,34 @@ def test_pipelined_requests_are_answered_in_order(serve: Any, run: Run, echo: An
     run(scenario())
 
 
-def test_pipelined_requests_wait_for_each_other(serve: Any, run: Run, gate: Any) -> None:
+def test_pipelined_requests_wait_for_each_other(serve: Any, run: Run, latch: Any) -> None:
     """The second starts only after the first was answered, so a client reads its own writes."""
 
     async def scenario() -> None:
-        async with serve(gate) as server, server.client() as client:
+        async with serve(latch) as server, server.client() as client:
             await client.send(post(b"1") + post(b"2"))
             await client.send(post(b"3"))
             for number in (b"1", b"2", b"3"):
-                await gate.arrival()
-                assert len(gate.waiting) == 1
-                gate.let_go()
+                await latch.arrival()
+                assert len(latch.waiting) == 1
+                latch.let_go()
                 assert (await client.answer()).body == number
 
     run(scenario())
 
 
 def test_other_connections_are_served_while_a_request_waits(
-    serve: Any, run: Run, gate: Any, echo: Any
+    serve: Any, run: Run, latch: Any, echo: Any
 ) -> None:
     def handle(request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
-        return gate(request) if request.target == b"/wait" else echo(request)  # type: ignore[no-any-return]
+        return latch(request) if request.target == b"/wait" else echo(request)  # type: ignore[no-any-return]
 
     async def scenario() -> None:
         async with serve(handle) as server, server.client() as slow, server.client() as quick:
             await slow.send(post(b"w", target=b"/wait"))
-            await gate.arrival()
+            await latch.arrival()
             assert (await quick.ask(post(b"q"))).body == b"1:q"
-            gate.let_go()
+            latch.let_go()
             assert (await slow.answer()).body == b"w"
 
     run(scenario())
@@ -202,19 +202,19 @@ def test_expect_100_continue(serve: Any, run: Run, echo: Any) -> None:
     run(scenario())
 
 
-def test_100_continue_comes_after_earlier_answers(serve: Any, run: Run, gate: Any) -> None:
+def test_100_continue_comes_after_earlier_answers(serve: Any, run: Run, latch: Any) -> None:
     async def scenario() -> None:
-        async with serve(gate) as server, server.client() as client:
+        async with serve(latch) as server, server.client() as client:
             await client.send(
                 post(b"first") + b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
             )
-            await gate.arrival()
-            gate.let_go()
+            await latch.arrival()
+            latch.let_go()
             assert (await client.answer()).body == b"first"
             assert (await client.answer()).status == 100
             await client.send(b"ok")
-            await gate.arrival()
-            gate.let_go()
+            await latch.arrival()
+            latch.let_go()
             assert (await client.answer()).body == b"ok"
 
     run(scenario())
@@ -239,14 +239,14 @@ def test_upgrade_is_ignored_and_the_body_is_read(serve: Any, run: Run, echo: Any
     run(scenario())
 
 
-def test_half_closed_connection_still_gets_its_answers(serve: Any, run: Run, gate: Any) -> None:
+def test_half_closed_connection_still_gets_its_answers(serve: Any, run: Run, latch: Any) -> None:
     async def scenario() -> None:
-        async with serve(gate) as server, server.client() as client:
+        async with serve(latch) as server, server.client() as client:
             await client.send(post(b"1") + post(b"2"))
             client.writer.write_eof()
             for number in (b"1", b"2"):
-                await gate.arrival()
-                gate.let_go()
+                await latch.arrival()
+                latch.let_go()
                 assert (await client.answer()).body == number
             assert await client.at_end()
 
@@ -310,13 +310,13 @@ def test_malformed_http_is_rejected_with_400(
     assert caplog.records == []
 
 
-def test_requests_before_the_malformed_one_are_answered(serve: Any, run: Run, gate: Any) -> None:
+def test_requests_before_the_malformed_one_are_answered(serve: Any, run: Run, latch: Any) -> None:
     async def scenario() -> None:
-        async with serve(gate) as server, server.client() as client:
+        async with serve(latch) as server, server.client() as client:
             await client.send(post(b"good") + b"bad\r\n\r\n")
-            await gate.arrival()
-            await client.send(b"more that nobody reads")
-            gate.let_go()
+            await latch.arrival()
+            await client.send(b"more, which stays unread")
+            latch.let_go()
             assert (await client.answer()).body == b"good"
             await assert_refused(client, 400)
 
@@ -454,21 +454,21 @@ def test_failed_handler_is_answered_with_500_and_logged(
     assert "a bug" in caplog.text
 
 
-def test_write_completes_after_its_client_disconnects(serve: Any, run: Run, gate: Any) -> None:
+def test_write_completes_after_its_client_disconnects(serve: Any, run: Run, latch: Any) -> None:
     async def scenario() -> None:
-        async with serve(gate) as server:
+        async with serve(latch) as server:
             async with server.client() as client:
                 await client.send(post(b"begun") + post(b"never whole")[:-1])
-                await gate.arrival()
+                await latch.arrival()
                 gone = asyncio.Event()
                 server.listener.shared.on_quiet = gone.set
                 client.reset()
             await gone.wait()
             assert not server.listener.shared.connections
             assert server.listener.shared.waiting == 1
-            gate.let_go()
+            latch.let_go()
             await server.listener.drain(10.0)
-        assert gate.finished == [b"begun"]
+        assert latch.finished == [b"begun"]
 
     run(scenario())
 
@@ -504,11 +504,11 @@ def test_many_connections(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server:
 
-            async def visit(number: int) -> None:
+            async def call(number: int) -> None:
                 async with server.client() as client:
                     assert (await client.ask(post(b"%03d" % number))).body == b"3:%03d" % number
 
-            await asyncio.gather(*(visit(number) for number in range(200)))
+            await asyncio.gather(*(call(number) for number in range(200)))
 
     run(scenario())
 
@@ -516,21 +516,21 @@ def test_many_connections(serve: Any, run: Run, echo: Any) -> None:
 # --- Draining ------------------------------------------------------------------------------------
 
 
-def test_drain_answers_running_requests_and_closes_idle_connections(serve: Any, run: Run, gate: Any) -> None:
+def test_drain_answers_running_requests_and_closes_idle_connections(serve: Any, run: Run, latch: Any) -> None:
     async def scenario() -> None:
-        async with serve(gate) as server, server.client() as idle, server.client() as busy:
+        async with serve(latch) as server, server.client() as idle, server.client() as busy:
             await busy.send(post(b"1") + post(b"2"))
-            await gate.arrival()
+            await latch.arrival()
             drained = asyncio.create_task(server.listener.drain(10.0))
             assert await idle.at_end()
             with pytest.raises(ConnectionError):
                 async with server.client() as late:
                     await late.ask(post(b""))
-            gate.let_go()
+            latch.let_go()
             assert (await busy.answer()).headers[b"connection"] == b"keep-alive"
-            await gate.arrival()
+            await latch.arrival()
             assert not drained.done()
-            gate.let_go()
+            latch.let_go()
             assert (await busy.answer()).headers[b"connection"] == b"close"
             assert await busy.at_end()
             await drained
@@ -538,11 +538,11 @@ def test_drain_answers_running_requests_and_closes_idle_connections(serve: Any, 
     run(scenario())
 
 
-def test_drain_aborts_a_request_that_never_ends(serve: Any, run: Run, gate: Any) -> None:
+def test_drain_aborts_a_request_that_never_ends(serve: Any, run: Run, latch: Any) -> None:
     async def scenario() -> None:
-        async with serve(gate) as server, server.client() as client:
+        async with serve(latch) as server, server.client() as client:
             await client.send(post(b"stuck"))
-            await gate.arrival()
+            await latch.arrival()
             await server.listener.drain(0.0)
             assert not server.listener.shared.connections
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):

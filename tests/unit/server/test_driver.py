@@ -19,14 +19,14 @@ class Outcome:
 
     def __init__(self) -> None:
         self.calls: list[tuple[Any, BaseException | None]] = []
-        self._told = asyncio.Event()
+        self._called = asyncio.Event()
 
     def __call__(self, result: Any, error: BaseException | None) -> None:
         self.calls.append((result, error))
-        self._told.set()
+        self._called.set()
 
     async def wait(self) -> tuple[Any, BaseException | None]:
-        await self._told.wait()
+        await self._called.wait()
         assert len(self.calls) == 1
         return self.calls[0]
 

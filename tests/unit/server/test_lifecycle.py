@@ -16,7 +16,7 @@ def test_port_file_exists_while_the_server_is_ready(tmp_path: Path) -> None:
     path = tmp_path / "port"
     path.write_text("1\n")
     port_file = PortFile(str(path), 8123)
-    assert not path.exists()  # nobody reads what an earlier server left
+    assert not path.exists()  # the file of an earlier server is removed
     port_file.write()
     assert path.read_text() == "8123\n"
     assert os.listdir(tmp_path) == ["port"]

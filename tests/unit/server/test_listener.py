@@ -25,7 +25,7 @@ def test_date_header_format(seconds: int, text: bytes) -> None:
     assert http_date(seconds * 1_000_000_000 + 999_999_999) == text
 
 
-async def nobody(request: HttpRequest) -> HttpResponse:
+async def unused(request: HttpRequest) -> HttpResponse:
     raise AssertionError("no request was sent")
 
 
@@ -38,7 +38,7 @@ def test_tick_renews_the_date_and_expires_connections() -> None:
 
     async def scenario() -> None:
         clock = ManualClock(0)
-        listener = Listener(nobody, clock)
+        listener = Listener(unused, clock)
         await listener.start([])
         counted: Any = Counted()
         listener.shared.connections.add(counted)

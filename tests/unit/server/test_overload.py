@@ -153,24 +153,24 @@ def test_connections_far_beyond_the_limit_are_dropped(serve: Serve, run: Run, ec
     run(scenario())
 
 
-def test_requests_beyond_the_limit_get_503_while_the_store_waits(serve: Serve, run: Run, gate: Any) -> None:
+def test_requests_beyond_the_limit_get_503_while_the_store_waits(serve: Serve, run: Run, latch: Any) -> None:
     async def scenario() -> None:
-        async with bounded(serve, gate, waiting_max=2) as server, AsyncExitStack() as opened:
+        async with bounded(serve, latch, waiting_max=2) as server, AsyncExitStack() as opened:
             clients = [await opened.enter_async_context(server.client()) for _ in range(20)]
             for client in clients[:2]:
                 await client.send(post(b"kept"))
-                await gate.arrival()
+                await latch.arrival()
             for client in clients[2:]:
                 answer = await client.ask(post(b"shed"))
                 assert (answer.status, answer.headers[b"connection"]) == (503, b"keep-alive")
             for client in clients[:2]:
-                gate.let_go()
+                latch.let_go()
                 assert (await client.answer()).body == b"kept"
             await clients[5].send(post(b"later"))
-            await gate.arrival()
-            gate.let_go()
+            await latch.arrival()
+            latch.let_go()
             assert (await clients[5].answer()).body == b"later"
-            assert gate.finished == [b"kept", b"kept", b"later"]
+            assert latch.finished == [b"kept", b"kept", b"later"]
 
     run(scenario())
 
@@ -254,18 +254,18 @@ def test_unread_answers_stay_within_the_limit(serve: Serve, run: Run) -> None:
 @pytest.mark.parametrize(
     "sent", [b"POST / HT", begun(100_000, 10), begun(10_000_000, 2 * COUNTED_BYTES_MIN)], ids=repr
 )
-def test_drain_does_not_wait_for_unfinished_requests(serve: Serve, run: Run, gate: Any, sent: bytes) -> None:
+def test_drain_does_not_wait_for_unfinished_requests(serve: Serve, run: Run, latch: Any, sent: bytes) -> None:
     """They were not begun, so 503 loses nothing; running requests are answered."""
 
     async def scenario() -> None:
-        async with serve(gate) as server, server.client() as half, server.client() as whole:
+        async with serve(latch) as server, server.client() as half, server.client() as whole:
             await half.send(sent)
             await until(lambda: any(each.state != "idle" for each in server.listener.shared.connections))
             await whole.send(post(b"begun"))
-            await gate.arrival()
+            await latch.arrival()
             ending = asyncio.create_task(server.listener.drain(1e9))
             assert (await half.answer()).status == 503
-            gate.let_go()
+            latch.let_go()
             assert (await whole.answer()).body == b"begun"
             await ending
 

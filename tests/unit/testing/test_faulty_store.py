@@ -179,7 +179,7 @@ def test_store_rejects_writes_after_an_error_and_reads_stay_right(faults: Faults
             assert (row is not None) == visible
             if visible:
                 with pytest.raises(IOFailed):
-                    await row_of(store, b"a")  # it may be lost: nobody may be told of it
+                    await row_of(store, b"a")  # it may be lost, so it may not be reported
 
         with loop:
             loop.run("play", play())

@@ -1,6 +1,6 @@
 """Reads a table's past: its items at a time, and the changes between two times.
 
-For tables with point-in-time recovery (engine/tables/history.py). A walk visits the slots in order, each in
+For tables with point-in-time recovery (engine/tables/history.py). A walk reads the slots in order, each in
 the order of the row keys, and merges the present rows with the changes of the days in question, page by page;
 a page limits the memory, however long the history is.
 
