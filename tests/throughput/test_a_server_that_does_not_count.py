@@ -111,14 +111,14 @@ def counted(process: InProcess) -> list[Any]:
 
 
 def test_answers_are_the_same_and_nothing_is_counted(process: InProcess) -> None:
-    told = answers(process, REQUESTS)
-    assert [status for status, _ in told] == [200] * len(REQUESTS)
+    expected = answers(process, REQUESTS)
+    assert [status for status, _ in expected] == [200] * len(REQUESTS)
     process.call("DeleteItem", TableName="Orders", Key=KEY)
     before = counted(process)
 
     bare.become("bare")
     assert not bare.is_whole()
-    assert answers(process, REQUESTS) == told
+    assert answers(process, REQUESTS) == expected
     assert counted(process) == before
 
     bare.become("whole")
@@ -206,7 +206,7 @@ def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess)
     # Of a server that enforces, and has run out of units, reads: writes with index entries go another way.
     requests = [each for each in REQUESTS if not meter.enforced or each[0] == "GetItem"]
     none = costs()
-    told = answers(process, requests)
+    expected = answers(process, requests)
     asked = costs() - none
     process.call("DeleteItem", TableName="Orders", Key=KEY)
     for limiter in limiters:
@@ -216,7 +216,7 @@ def test_what_only_counts_refuses_nothing_and_counts_as_much(process: InProcess)
     before = costs()
     bare.become("counting")
     assert not bare.is_whole()
-    assert answers(process, requests) == told
+    assert answers(process, requests) == expected
     assert costs() - before == asked
     bare.become("whole")
     assert {status for status, _ in answers(process, requests)} == {400 if meter.enforced else 200}

@@ -63,7 +63,7 @@ class Site:
         assert status in (200, 202), body
         return orjson.loads(body)
 
-    def refusal(self, path: str, document: Any) -> tuple[int, str]:
+    def rejection(self, path: str, document: Any) -> tuple[int, str]:
         status, body = self.ask("POST", path, orjson.dumps(document), JSON)
         return status, orjson.loads(body)["error"]
 
@@ -90,13 +90,13 @@ def test_the_clock_is_moved(site: Site) -> None:
     assert before["movable"]
     after = site.post("/_faradisc/clock", {"advance_s": 86_400})
     assert after["now_ns"] - before["now_ns"] == 86_400 * 10**9
-    assert site.refusal("/_faradisc/clock", {"advance_s": -1})[0] == 400
-    status, words = site.refusal("/_faradisc/clock", {"advance_s": 9e9})
+    assert site.rejection("/_faradisc/clock", {"advance_s": -1})[0] == 400
+    status, words = site.rejection("/_faradisc/clock", {"advance_s": 9e9})
     assert status == 400 and "2200" in str(words)
     assert site.get("/_faradisc/clock") == after
 
 
-def test_a_full_partition_splits_as_it_would_have_had_nobody_moved_the_clock(site: Site) -> None:
+def test_full_partition_splits_at_the_same_time_when_clock_is_moved(site: Site) -> None:
     site.create("Large", 100)
     site.post("/_faradisc/capacity/Large", {"profile": "aws:3000/1000/16KB"})
     for number in range(20):
@@ -171,7 +171,7 @@ def test_what_does_not_exist(site: Site) -> None:
     assert site.ask("GET", "/_faradisc/nothing")[0] == 404
     assert site.ask("GET", "/_faradisc/tables/Nowhere")[0] == 404
     assert site.ask("GET", "/_faradisc/capacity/Nowhere")[0] == 404
-    assert site.refusal("/_faradisc/capacity/Nowhere", {}) == (404, "There is no table Nowhere.")
+    assert site.rejection("/_faradisc/capacity/Nowhere", {}) == (404, "There is no table Nowhere.")
     assert site.ask("DELETE", "/_faradisc/tables")[0] == 405
     assert site.ask("GET", "/_faradisc")[0] == 301
 
@@ -198,14 +198,14 @@ def test_what_does_not_exist(site: Site) -> None:
     ],
 )
 def test_levers_that_cannot_be_pulled(site: Site, document: Any, words: str) -> None:
-    status, sentence = site.refusal("/_faradisc/capacity/Orders", document)
+    status, sentence = site.rejection("/_faradisc/capacity/Orders", document)
     assert status == 400 and words in sentence
 
 
 def test_partitions_never_get_fewer(site: Site) -> None:
     for _ in range(2):
         site.post("/_faradisc/capacity/Orders", {"partitions": 4})
-        assert site.refusal("/_faradisc/capacity/Orders", {"partitions": 3}) == (
+        assert site.rejection("/_faradisc/capacity/Orders", {"partitions": 3}) == (
             400,
             "There are 4 partitions, and none is ever merged.",
         )
@@ -216,12 +216,12 @@ def test_a_mistake_in_one_lever_leaves_all_alone(site: Site) -> None:
     before = site.get("/_faradisc/capacity/Orders")
     for mistake in ({"partitions": "many"}, {"balance": {"read": "all"}}, {"previous_peak": 5}):
         wanted = {"profile": "pessimistic", "balance": {"write": 7}, "partitions": 64, **mistake}
-        assert site.refusal("/_faradisc/capacity/Orders", wanted)[0] == 400
+        assert site.rejection("/_faradisc/capacity/Orders", wanted)[0] == 400
     assert site.get("/_faradisc/capacity/Orders") == before
 
 
 def test_the_clock_takes_nothing_it_does_not_know(site: Site) -> None:
-    assert site.refusal("/_faradisc/clock", {"advance_s": 1, "advance_ms": 5}) == (
+    assert site.rejection("/_faradisc/clock", {"advance_s": 1, "advance_ms": 5}) == (
         400,
         "There is no setting 'advance_ms' to change.",
     )
@@ -239,7 +239,7 @@ def test_other_sites_cannot_use_it_through_a_browser(site: Site) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
 def test_a_site_whose_name_leads_here_cannot_use_it_either(site: Site, method: str) -> None:
-    """Its pages are their own Origin, so only the name that the browser believes in tells them apart."""
+    """The Origin of its pages is the site itself, so only the Host header shows the other name."""
     for host in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example:80", "localhost.evil.example"):
         misled = {**JSON, "Host": host, "Origin": f"http://{host}"}
         assert site.ask(method, "/_faradisc/check", b"{}", misled)[0] == 403, host

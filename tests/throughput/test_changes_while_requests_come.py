@@ -1,5 +1,4 @@
-"""What is switched while a table is in use holds from its next request on, also on the short ways
-that requests take where nobody is told of charges."""
+"""A setting that changes while a table is in use applies to its next request, on the fast paths too."""
 
 from __future__ import annotations
 

@@ -165,7 +165,9 @@ def test_the_list_comes_in_pages(world: World) -> None:
         ({"TableName": "Orders", "ContributorInsightsAction": "DISABLE"}, "ValidationException"),
     ],
 )
-def test_refusals(world: World, refused: Refused, request_of: dict[str, str], code: str) -> None:
+def test_invalid_requests_are_rejected(
+    world: World, refused: Refused, request_of: dict[str, str], code: str
+) -> None:
     world.create()
     assert refused(world.client.update_contributor_insights, **request_of)["Code"] == code
     answer = refused(world.client.list_contributor_insights, NextToken="made up")

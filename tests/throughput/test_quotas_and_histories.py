@@ -1,4 +1,4 @@
-"""What an account may provision, and what a table's throughput remembers: decreases, banks, counts, peaks.
+"""Quotas of an account, and what is stored of a table's throughput: decreases, balances, counts, peaks.
 
 Source: capacity.md sections 2.0, 2.8, 2.12 and 2.16.
 """
@@ -132,8 +132,8 @@ def test_a_tour_through_on_demand_gives_no_new_decreases(world: World, refused: 
 # --- Time ----------------------------------------------------------------------------------------
 
 
-def test_an_update_that_nobody_looked_at_holds_since_it_ended() -> None:
-    """Section 2.12: the bank fills at the new rate from the end of UPDATING on."""
+def test_update_counts_from_its_end_when_table_is_first_read_later() -> None:
+    """Section 2.12: burst capacity fills at the new rate from the end of UPDATING on."""
     clock = ManualClock()
     with LocalDatabase(clock=clock, throughput="documented", transition_ms=1_000) as database:
         client = database.client()
@@ -186,7 +186,7 @@ def test_a_switch_of_mode_serves_at_the_old_rates_until_it_has_ended() -> None:
 
 
 def test_a_year_passes_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long nobody came: the steps that are taken are those in which something changes."""
+    """Time without requests costs only the steps in which something changes."""
     world.create("Orders", units=(10, 10), index=(5, 5))
     world.create("Events", units=None)
     for n in range(200):
@@ -225,7 +225,7 @@ def test_time_that_stands_still_brings_nothing(worlds: Callable[..., World], pro
     accepted = [accepts(world, "a") for _ in range(2_000)]
     served = sum(accepted)
     assert accepted == [True] * served + [False] * (2_000 - served)
-    # A partition serves a thousand writes in a second, whatever is banked.
+    # A partition serves a thousand writes a second, whatever its burst balance is.
     assert served == (1_000 if profile == "aws" else 5)
 
 
@@ -279,8 +279,8 @@ def test_what_a_crash_has_left_of_deleted_tables_goes(tmp_path: Any) -> None:
         return [key.decode() for key, _ in run(store_of(database).range(METER_PART, b"", None, limit=10))]
 
     with LocalDatabase(tmp_path, throughput="aws") as database:
-        run(store_of(database).commit([Batch(METER_PART, puts=[(b"of nobody", b"{}")])]))
-        assert rows(database) == ["of nobody"]
+        run(store_of(database).commit([Batch(METER_PART, puts=[(b"of no table", b"{}")])]))
+        assert rows(database) == ["of no table"]
     with LocalDatabase(tmp_path, throughput="aws") as database:
         assert rows(database) == []
 
@@ -360,7 +360,7 @@ def test_a_table_with_local_indexes_is_cut_between_collections(worlds: Callable[
     assert any("local secondary index" in cause for cause in causes)
 
 
-def test_deleted_tables_are_forgotten_though_nobody_looks(world: World) -> None:
+def test_deleted_tables_are_removed_without_requests(world: World) -> None:
     """Not even a ListTables: what is counted of them goes with the deletion, their metrics a day later."""
     for n in range(3):
         world.create(f"Old{n}")

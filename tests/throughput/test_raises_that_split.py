@@ -227,14 +227,16 @@ def test_server_and_planner_say_the_same() -> None:
             "plan.yaml",
         )
     )
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
     began_ns = world.start_ns + 120 * 10**9
-    world.on_change = lambda member, at_ns, words: told.append(("units", (at_ns - began_ns) // 10**9))
+    world.on_change = lambda member, at_ns, words: reported.append(("units", (at_ns - began_ns) // 10**9))
     world.on_event = lambda member, event: (
-        told.append(("partitions", (event.at_ns - began_ns) // 10**9)) if isinstance(event, Split) else None
+        reported.append(("partitions", (event.at_ns - began_ns) // 10**9))
+        if isinstance(event, Split)
+        else None
     )
     world.advance(world.start_ns + 300 * 10**9)
-    assert list(dict.fromkeys(told)) == found == [("partitions", 60), ("units", 61)]
+    assert list(dict.fromkeys(reported)) == found == [("partitions", 60), ("units", 61)]
 
 
 # --- Restarts ------------------------------------------------------------------------------------
@@ -279,7 +281,7 @@ def test_a_restart_while_a_raise_waits(stored: Restarted, away_s: int) -> None:
 
 
 def test_a_crash_before_the_splits_were_stored(stored: Restarted) -> None:
-    """The units come at the time that was told, and the splits begin then."""
+    """The units change at the announced time, and the splits begin then."""
     stored.clock.advance(61)
     stored.see()
     store = stored.database.database.store

@@ -1,4 +1,4 @@
-"""A recorded trace says what was charged, and the planner replays it to the same refusals."""
+"""A recorded trace says what was charged, and the planner replays it with the same throttled requests."""
 
 from __future__ import annotations
 
@@ -122,8 +122,10 @@ def test_a_table_is_replayed_under_the_limits_it_had(worlds: Callable[..., World
     for name in ("Orders", "Logs", "Notes", "Free"):
         world.client.put_item(TableName=name, Item={"p": {"S": "a"}})
     trace.close()
-    told = {each["describe"]: (each.get("profile"), each.get("partition_caps")) for each in lines(file)[1:5]}
-    assert told == {
+    described = {
+        each["describe"]: (each.get("profile"), each.get("partition_caps")) for each in lines(file)[1:5]
+    }
+    assert described == {
         "Orders": ("aws", "30/10"),
         "Logs": ("documented", None),
         "Notes": ("classic-2017", "30/10/67108864"),

@@ -48,7 +48,7 @@ def replayed(file: Path, text: str) -> Outcome:
 
 
 def recorded(file: Path) -> tuple[Counter[str], Counter[str]]:
-    """Requests and refusals by operation, as the server has seen them."""
+    """Returns the requests and throttled requests of the server by operation."""
     lines = [orjson.loads(line) for line in file.read_bytes().splitlines()]
     asked = [line for line in lines if "op" in line]
     return (
@@ -180,8 +180,8 @@ def some_request(client: Any, random: Random, seen: Counter[str]) -> None:
     match random.randrange(8):
         case 0 | 1 | 2:
             group = {"g": {"S": str(random.randrange(3))}} if random.randrange(2) else {}
-            filler = {"v": {"S": "x" * random.choice((10, 900, 2_500))}}
-            attempt(seen, client.put_item, Item={**key, **group, **filler})
+            padding = {"v": {"S": "x" * random.choice((10, 900, 2_500))}}
+            attempt(seen, client.put_item, Item={**key, **group, **padding})
         case 3:
             attempt(seen, client.get_item, Key=key, ConsistentRead=bool(random.randrange(2)))
         case 4:

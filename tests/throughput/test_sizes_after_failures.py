@@ -1,8 +1,7 @@
-"""What partitions are said to hold after a commit that raised.
+"""Sizes of partitions after a commit that raised.
 
-What it proves: it is what the table holds, whether the commit was made or not before it raised; partitions
-are told of a write before its commit, in one go with it, and of an error it is not known which of both it
-means. Why so: they kept what a disk had refused, write after write.
+The sizes equal what the table holds, whether or not the commit was made before it raised. Partitions count a
+write before its commit, and after an error it is unknown whether the commit was made.
 """
 
 from __future__ import annotations
@@ -46,8 +45,8 @@ async def work(database: Database) -> None:
             await database.work()
 
 
-@pytest.mark.parametrize("fault", MADE)
-def test_partitions_hold_what_is_there_after_a_failed_commit(fault: str) -> None:
+@pytest.mark.parametrize("failure", MADE)
+def test_partition_sizes_are_exact_after_failed_commit(failure: str) -> None:
     world = World(throughput_tables="table=aws")
 
     async def play() -> None:
@@ -57,18 +56,18 @@ def test_partitions_hold_what_is_there_after_a_failed_commit(fault: str) -> None
         await work(database)
         assert held(database) == holds(database) == (1, 2)
         assert isinstance(database.store, FaultyStore)
-        database.store.faults = Faults(**{fault: 1.0})
+        database.store.faults = Faults(**{failure: 1.0})
         for number in range(3):
             with pytest.raises(StorageError):
                 await ask(database, "PutItem", TableName="table", Item=item(p=str(number)))
         await work(database)
-        assert held(database) == holds(database) == ((2, 4) if MADE[fault] else (1, 2))
+        assert held(database) == holds(database) == ((2, 4) if MADE[failure] else (1, 2))
 
     with SeededLoop(world.chance) as loop:
         loop.run("play", play())
 
 
-def test_partitions_hold_what_was_written_when_nobody_waited_for_the_answer() -> None:
+def test_partition_sizes_are_exact_after_cancelled_request() -> None:
     world = World(throughput_tables="table=aws")
 
     async def play() -> None:

@@ -1,4 +1,4 @@
-"""What clients of an enforced table are told: vectors of capacity.md section 4.6, through boto3."""
+"""Answers to clients of an enforced table: vectors of capacity.md section 4.6, through boto3."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_v90_a_table_without_read_units(world: World, refused: Refused) -> None:
     assert world.client.get_item(TableName="Orders", Key=item("a"))["Item"] == item("a")
 
 
-def test_a_bank_of_300_seconds_drains(world: World) -> None:
+def test_burst_capacity_of_300_seconds_drains(world: World) -> None:
     """S3: unused units of five minutes are kept, and can be spent at once."""
     world.create(units=(1, 2))
     accepted = []
@@ -167,7 +167,7 @@ def test_v112_a_batch_of_writes_to_a_hot_partition(worlds: Callable[..., World],
 
 
 def test_a_batch_of_reads_returns_what_was_not_read(world: World, refused: Refused) -> None:
-    """V131: four refusals are four events and no throttled request."""
+    """V131: four throttled charges are four events and no throttled request."""
     world.create()
     for n in range(10):
         put(world, str(n))
@@ -326,7 +326,7 @@ def test_a_local_index_spends_the_units_of_its_table(world: World) -> None:
     assert world.metric("ConsumedWriteCapacityUnits", TableName="Orders")[0] == 2
 
 
-def test_an_item_that_is_too_large_is_told_so_though_units_are_short(world: World, refused: Refused) -> None:
+def test_size_of_item_is_checked_before_capacity(world: World, refused: Refused) -> None:
     world.create()
     world.set(balance={"write": 0})
     assert refused(put, world=world, key="a", size=410_000)["Code"] == "ValidationException"
@@ -379,7 +379,7 @@ def test_a_merged_page_needs_units_of_every_partition(world: World, refused: Ref
     answer = refused(world.client.execute_statement, Statement=statement + " ORDER BY r")
     assert answer["Code"] == "ProvisionedThroughputExceededException"
     assert reasons(answer) == [("TableReadKeyRangeThroughputExceeded", TABLE)]
-    assert world.see()["read"]["burst"] == before, "nothing was read, as far as anyone is told"
+    assert world.see()["read"]["burst"] == before, "no read is reported"
     page = world.client.execute_statement(Statement=statement)
     assert [found["p"]["S"] for found in page["Items"]] == [low, low] and "NextToken" in page
     world.clock.advance(1)

@@ -1,4 +1,4 @@
-"""What is asked and charged where a client might hope that nothing is: failures, replays, pages, refusals.
+"""Charges of requests that fail, are repeated, end early or are throttled.
 
 Source: capacity.md sections 2.2, 2.5 and 2.11.
 """
@@ -24,7 +24,7 @@ def consumed(world: World, way: str = "Write") -> float:
     return float(world.metric(f"Consumed{way}CapacityUnits", TableName="Orders")[0])
 
 
-def test_transactions_that_fail_do_not_get_around_the_bank(world: World, refused: Refused) -> None:
+def test_failed_transactions_consume_burst_capacity(world: World, refused: Refused) -> None:
     """I1, section 2.2: a cancelled transaction costs what it costs, and asks before."""
     world.create(units=(1, 1))
     world.set(balance={"write": 5})
@@ -97,7 +97,7 @@ def test_an_update_that_could_not_be_made_fails_by_its_condition(
 
 
 def test_a_scan_pays_its_minimum_for_the_partitions_it_reaches(world: World) -> None:
-    """Section 2.2: a minimal read per partition visited, not per partition there is."""
+    """Section 2.2: a minimal read per partition that is read, not per partition of the table."""
     world.create(units=(10, 10))
     world.set(partitions=8)
     for n in range(40):
@@ -117,7 +117,7 @@ def test_a_scan_pays_its_minimum_for_the_partitions_it_reaches(world: World) -> 
 
 
 def test_refused_reads_are_recorded(world: World, tmp_path: Path) -> None:
-    """Whoever replays a trace must know what was asked, not only what was done."""
+    """A replay needs the requests that were throttled too."""
     world.create()
     trace = TraceFile(str(tmp_path / "trace"), world.clock.now_ns())
     world.database.record(trace)
@@ -157,5 +157,5 @@ def test_a_refused_transaction_is_refused_in_the_trace_as_a_whole(world: World, 
         world.client.transact_write_items(TransactItems=puts)
     trace.close()
     lines = [orjson.loads(line) for line in (tmp_path / "trace").read_bytes().splitlines()]
-    refusals = [(line["table"], line.get("refused")) for line in lines if "op" in line]
-    assert refusals == [(name, "TableWriteProvisionedThroughputExceeded") for name in ("Events", "Orders")]
+    throttled = [(line["table"], line.get("refused")) for line in lines if "op" in line]
+    assert throttled == [(name, "TableWriteProvisionedThroughputExceeded") for name in ("Events", "Orders")]

@@ -88,13 +88,13 @@ def test_v124_one_busy_minute_among_quiet_ones() -> None:
     assert table.minutes(29, lambda minute: 60 if minute == 14 else 10) == []
 
 
-def test_v125_a_spike_the_bank_carries() -> None:
-    """V125, S3, S4, X: 400/s for 90 s on 100 WCU with 30,000 banked: no throttle, both minutes breach, and
-    the scale-out to 286 comes after the spike."""
-    bank = Bucket(100, now=0, burst_ns=300 * SECOND_NS, debt_ns=None, balance=30_000 * UNIT)
+def test_v125_burst_capacity_absorbs_a_spike() -> None:
+    """V125, S3, S4, X: 400/s for 90 s on 100 WCU with a balance of 30,000: no throttle, both minutes breach,
+    and the scale-out to 286 comes after the spike."""
+    bucket = Bucket(100, now=0, burst_ns=300 * SECOND_NS, debt_ns=None, balance=30_000 * UNIT)
     for request in range(400 * 90):
-        assert bank.ok(request * SECOND_NS // 400)
-        bank.take(request * SECOND_NS // 400, UNIT)
+        assert bucket.ok(request * SECOND_NS // 400)
+        bucket.take(request * SECOND_NS // 400, UNIT)
     assert high_threshold(100, 70) == 4200, "both minutes, 24,000 and 12,000, lie above"
     table = Scaled(100)
     (decision,) = table.minutes(2, lambda minute: (400, 200)[minute])

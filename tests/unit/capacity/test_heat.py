@@ -1,4 +1,4 @@
-"""Where a hot partition is cut, and every refusal with its cause: capacity.md section 2.7."""
+"""Where a hot partition is cut, and every reason why one is not: capacity.md section 2.7."""
 
 from __future__ import annotations
 

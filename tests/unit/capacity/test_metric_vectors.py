@@ -192,7 +192,7 @@ def test_list_by_dimension() -> None:
     assert store.list("Other") == []
 
 
-def test_what_a_deleted_table_has_told_goes_with_its_last_point() -> None:
+def test_metrics_of_deleted_table_expire_with_their_last_point() -> None:
     """Whatever was created and deleted meanwhile: a store knows a day of those that are gone."""
     registry = world()
     registry.add("Kept", None, TABLE, START, read_units=5, write_units=5)

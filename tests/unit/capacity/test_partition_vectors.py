@@ -185,15 +185,15 @@ def test_v86_one_collection_beyond_10_gib(local_indexes: bool) -> None:
     part.bytes, part.items = 10 * GIB + 1, 100
     (due,) = resource.advance(START + 60 * SECOND_NS)
     assert isinstance(due, SplitDue)
-    survey = OneCollection(100)
-    (event,) = resource.split_by_size(part.id, survey, START + 60 * SECOND_NS)
+    measurement = OneCollection(100)
+    (event,) = resource.split_by_size(part.id, measurement, START + 60 * SECOND_NS)
     resource.advance(START + HOUR)
     if local_indexes:
         assert isinstance(event, SplitRefused) and event.cause == NO_SIZE_CUT_COLLECTION
         assert len(resource.partitions) == 1
     else:
         assert isinstance(event, SplitStarted)
-        assert resource.partitions.lows == [b"", survey.rows[50]]
+        assert resource.partitions.lows == [b"", measurement.rows[50]]
         assert [part.items for part in resource.partitions.partitions] == [50, 50]
 
 

@@ -1,5 +1,6 @@
-"""UPDATING lasts until the partitions of a raise are there (capacity.md section 2.12): when that will be, and
-that it is so. Whoever owns a resource asks `ready_for`, calls `prepare`, and sets the units then."""
+"""UPDATING lasts until the partitions of a raise are ready (capacity.md section 2.12).
+
+The owner of a resource calls `ready_for` and `prepare`, and sets the units when they are ready."""
 
 from __future__ import annotations
 
@@ -60,8 +61,8 @@ def test_units_that_partitions_were_made_for_once_are_ready() -> None:
 
 
 def test_what_is_in_the_way_ends_first() -> None:
-    """A split by size has half a minute left; then the raise's take theirs, from its end on, however late
-    somebody looks."""
+    """A split by size ends in half a minute. The splits of the raise begin at its end, even if `advance` is
+    called later."""
     resource = table(read_units=5000, write_units=2000)
     full = resource.partitions.partitions[0]
     full.bytes, full.items = 11 * GIB, 1000
@@ -201,7 +202,7 @@ def test_splits_that_are_hurried() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_it_is_ready_when_it_was_said_to_be(seed: int) -> None:
-    """Whatever splits already, for whatever reason: raises and warm throughput come at the moment told."""
+    """Raises and warm throughput are ready at the announced time, whatever splits are under way."""
     random = Random(seed)
     config = profile("aws").with_partition_caps(30, 10)
     read, write = random.randrange(1, 100), random.randrange(1, 60)

@@ -119,15 +119,15 @@ def test_growth_of_data_is_kept_where_it_lies() -> None:
     assert sum(other.bytes for other in resource.partitions.partitions) == 300
 
 
-def test_the_service_may_take_banked_units_for_itself() -> None:
+def test_service_takes_units_from_burst_balance() -> None:
     """Section 2.5.5: burst is nothing to depend on."""
     config = replace(profile("aws"), background_burst_percent=50)
     resource = table(config=config, write_units=10, chance=random.Random(3))
-    bank = resource.writes.table_bucket
-    assert bank is not None
-    assert bank.balance(START) == 3000 * UNIT
+    bucket = resource.writes.table_bucket
+    assert bucket is not None
+    assert bucket.balance(START) == 3000 * UNIT
     resource.advance(START + MINUTE_NS)
-    assert 1500 * UNIT <= bank.balance(START + MINUTE_NS) < 3000 * UNIT
+    assert 1500 * UNIT <= bucket.balance(START + MINUTE_NS) < 3000 * UNIT
 
 
 def test_a_maximum_is_cleared_by_provisioning() -> None:

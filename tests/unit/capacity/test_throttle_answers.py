@@ -1,4 +1,4 @@
-"""Vectors V90, V108, V112 to V114 and the table of capacity.md section 2.10: what a refusal is told."""
+"""Answers to throttled requests: V90, V108, V112 to V114 and the table of capacity.md section 2.10."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_v112_a_batch_goes_as_far_as_the_table_does() -> None:
 
 
 def test_v112_nothing_processed() -> None:
-    """V112, D: the exception tells provisioned shortage from partition limits."""
+    """V112, D: the exception shows whether provisioned units or a partition limit were exhausted."""
     short = refused("Table", "W", Cause.PROVISIONED, on_demand=False)
     hot = refused("Table", "W", Cause.KEY_RANGE, on_demand=True)
     for writes in (False, True):
@@ -131,7 +131,7 @@ def test_v112_nothing_processed() -> None:
 
 
 def scan_once(resource: Resource, now: int) -> tuple[int, Throttle | None]:
-    """Partitions a scan page reads before one refuses, as section 2.11 wants it, and the refusal."""
+    """Returns how many partitions a scan page reads before one throttles (section 2.11), and the throttle."""
     done = 0
     for part in resource.partitions.between(None, None):
         charge = Charge(resource.reads, part.low, 2)
@@ -187,7 +187,7 @@ def test_an_index_asked_at_two_places_is_one_event() -> None:
 
 
 def test_account_quotas_come_first() -> None:
-    """Section 2.5.1: the first gate that fails is the cause."""
+    """Section 2.5.1: the first check that fails is the cause."""
     config = replace(profile("aws"), account_quota=True, account_write_units=5, initial_burst_s=0)
     registry = ResourceRegistry(config, START)
     resource = registry.add("T", None, TABLE, START, on_demand=True, max_write=2)

@@ -22,7 +22,7 @@ from unit.capacity.worlds import INDEX, START, inside, load, place, read, table,
 
 
 def test_v91_idle_for_five_minutes_and_for_an_hour() -> None:
-    """V91, D: 150 RCU bank 45,000 units in 300 s, and not one more afterwards."""
+    """V91, D: 150 RCU accumulate 45,000 units in 300 s, and none afterwards."""
     for idle_s in (300, 3600):
         config = replace(profile("aws"), initial_burst_s=0).with_partition_caps(10**6, 10**6)
         resource = table(read_units=150, config=config)
@@ -58,8 +58,8 @@ def four_partitions(name: str, **settings: object) -> Resource:
 
 
 def test_v94_v95_classic_adaptive_capacity() -> None:
-    """V94, V95, S4: the hot partition lives 600 s on its bank, then passes 100/s of 150, until adaptive
-    capacity lifts it to 150 some 5 to 30 minutes after the first throttle."""
+    """V94, V95, S4: the hot partition lives 600 s on its burst balance, then passes 100/s of 150, until
+    adaptive capacity lifts it to 150 some 5 to 30 minutes after the first throttle."""
     resource = four_partitions("classic-2017", chance=random.Random(7))
     hot = uneven()[3][0]
     # The three quiet streams never throttle; leaving them out would only make the test slower to read.
@@ -84,8 +84,8 @@ def test_v95_modern_adaptive_capacity_is_instant() -> None:
 
 
 def test_v96_one_hot_key_on_demand() -> None:
-    """V96, S2, S3, D: 2,400 W/s on one key: 1,000/s pass, the rest is told KeyRange in a
-    ThrottlingException; no split helps a single item, and the refusal says so."""
+    """V96, S2, S3, D: 2,400 W/s on one key: 1,000/s pass, the rest is throttled by KeyRange in a
+    ThrottlingException; no split helps a single item, and the event says so."""
     resource = table(on_demand=True, composite=False, config=replace(profile("aws"), heat_cooldown_s=10))
     where = place("hot")
     load(resource, [(where, 2400)], 2)
@@ -112,8 +112,8 @@ def test_v96_no_heat_split_helps_a_single_item() -> None:
     alone = resource.partitions.find(where)
     assert alone.low == where[:16]
     assert alone.not_split_because == NoSplit.SINGLE_ITEM.value
-    refusals = [event for event in seen.events if isinstance(event, SplitRefused)]
-    assert [event.key for event in refusals] == [where.hex()]
+    rejected = [event for event in seen.events if isinstance(event, SplitRefused)]
+    assert [event.key for event in rejected] == [where.hex()]
     assert seen.passes == pytest.approx(1500 * 10, rel=0.01)
 
 
@@ -202,7 +202,7 @@ def test_v101_a_cache_in_front_of_a_popular_item() -> None:
 
 @pytest.mark.parametrize("name", ["classic-2017", "aws"])
 def test_v102_a_lowered_table_keeps_its_thin_partitions(name: str) -> None:
-    """V102, S4: 11,000 WCU lowered to 200; one key at 100 W/s is throttled above 18.18/s once the bank of
+    """V102, S4: 11,000 WCU lowered to 200; one key at 100 W/s is throttled above 18.18/s once the balance of
     5,454 is spent after about 67 s; modern tables pass it."""
     resource = table(name, write_units=11_000)
     resource.set_provisioned(0, 200, START)
@@ -223,7 +223,7 @@ def test_v102_a_lowered_table_keeps_its_thin_partitions(name: str) -> None:
 @pytest.mark.parametrize(("name", "per_second"), [("classic-2017", 55.6), ("aws", 300)])
 def test_v102a_data_growth_divides_a_classic_table(name: str, per_second: float) -> None:
     """V102a, S4, X: 500 WCU, one key takes 300 W/s: passes with 1 partition; with 9, the classic key gets
-    55.6/s after its bank, the modern one everything."""
+    55.6/s after its burst, the modern one everything."""
     where = place("key")
     assert load(table(name, write_units=500), [(where, 300)], 5, start_s=1).throttles == 0
     grown = table(name, write_units=500, partitions=9)
@@ -302,16 +302,16 @@ def test_v107_configured_maximum() -> None:
     ]
 
 
-def base_and_index(base_units: int, index_units: int, banked: int) -> tuple[Resource, Resource]:
+def base_and_index(base_units: int, index_units: int, balance: int) -> tuple[Resource, Resource]:
     base = table(read_units=1, write_units=base_units)
     index = Resource(INDEX, "Index", profile("aws"), START, read_units=1, write_units=index_units)
     assert index.writes.table_bucket is not None
-    index.writes.table_bucket.set_balance(START, banked * UNIT)
+    index.writes.table_bucket.set_balance(START, balance * UNIT)
     return base, index
 
 
 def test_v109_a_small_index_holds_back_its_table() -> None:
-    """V109, X: base 1,000 WCU, index 100 with 30,000 banked, 500 indexed writes a second: 75 s, then
+    """V109, X: base 1,000 WCU, index 100 with a balance of 30,000, 500 indexed writes a second: 75 s, then
     100/s; the rest is refused in the index's name and takes nothing from the table."""
     base, index = base_and_index(1000, 100, 30_000)
     reasons: dict[str, int] = {}
@@ -334,7 +334,7 @@ def test_v109_a_small_index_holds_back_its_table() -> None:
 
 
 def test_v110_rates_change_when_the_update_settles() -> None:
-    """V110, S0, M2 (the part of capacity): the bank is kept, cut to the new cap."""
+    """V110, S0, M2 (the part of capacity): the burst balance is kept, cut to the new cap."""
     resource = table(read_units=5, write_units=5)
     assert write(resource, place("k"), START) is None
     resource.set_provisioned(10, 10, START + SECOND_NS)

@@ -83,10 +83,10 @@ class Shop:
         all_charges = [self._charges(key, size) for key, size in puts.items()]
         throttles = [admit(charges, now) for charges in all_charges]
         if any(throttle is not None for throttle in throttles):
-            refusal = transaction_answer(throttles, self.table.config.transaction_style)
-            if isinstance(refusal, ApiError):
-                raise refusal
-            return refusal
+            answer = transaction_answer(throttles, self.table.config.transaction_style)
+            if isinstance(answer, ApiError):
+                raise answer
+            return answer
         for (key, size), charges in zip(puts.items(), all_charges, strict=True):
             self._write(key, size)
             charges[0].half_units *= 2  # the table's part is doubled, the index's is not
@@ -121,13 +121,13 @@ def shop() -> Shop:
     return Shop(registry, table, index)
 
 
-def bank(resource: Resource, direction: str, now: int = START) -> int:
+def balance_of(resource: Resource, direction: str, now: int = START) -> int:
     limiter = resource.reads if direction == "R" else resource.writes
     assert limiter.table_bucket is not None
     return limiter.table_bucket.balance(now)
 
 
-def set_bank(resource: Resource, whole_units: int) -> None:
+def set_balance_of(resource: Resource, whole_units: int) -> None:
     for limiter in resource.limiters:
         assert limiter.table_bucket is not None
         limiter.table_bucket.set_balance(START, whole_units * UNIT)
@@ -135,27 +135,27 @@ def set_bank(resource: Resource, whole_units: int) -> None:
 
 def test_get_item(shop: Shop) -> None:
     shop.put_item("a", 5000, START)
-    before = bank(shop.table, "R")
+    before = balance_of(shop.table, "R")
     assert shop.get_item("a", START, consistent=True) == 5000
     assert shop.get_item("b", START, consistent=False) is None
-    assert before - bank(shop.table, "R") == 2 * UNIT + UNIT // 2
-    set_bank(shop.table, 0)
+    assert before - balance_of(shop.table, "R") == 2 * UNIT + UNIT // 2
+    set_balance_of(shop.table, 0)
     with pytest.raises(ProvisionedThroughputExceededException):
         shop.get_item("a", START, consistent=True)
 
 
 def test_put_item_and_a_full_index(shop: Shop) -> None:
     shop.put_item("a", 1500, START)
-    assert (bank(shop.table, "W"), bank(shop.index, "W")) == (2998 * UNIT, 2998 * UNIT)
-    set_bank(shop.index, 0)
+    assert (balance_of(shop.table, "W"), balance_of(shop.index, "W")) == (2998 * UNIT, 2998 * UNIT)
+    set_balance_of(shop.index, 0)
     with pytest.raises(ProvisionedThroughputExceededException) as refused:
         shop.put_item("a", 1500, START)
     assert refused.value.extra["ThrottlingReasons"][0]["resource"] == INDEX
-    assert bank(shop.table, "W") == 2998 * UNIT
+    assert balance_of(shop.table, "W") == 2998 * UNIT
 
 
 def test_batch_write(shop: Shop) -> None:
-    set_bank(shop.table, 3)
+    set_balance_of(shop.table, 3)
     assert shop.batch_write({f"k{n}": 100 for n in range(5)}, START) == ["k3", "k4"]
     with pytest.raises(ProvisionedThroughputExceededException):
         shop.batch_write({"x": 100}, START)
@@ -164,7 +164,7 @@ def test_batch_write(shop: Shop) -> None:
 
 def test_transact_write(shop: Shop) -> None:
     assert shop.transact_write({"a": 100, "b": 100}, START) is None
-    assert (bank(shop.table, "W"), bank(shop.index, "W")) == (2996 * UNIT, 2998 * UNIT)
+    assert (balance_of(shop.table, "W"), balance_of(shop.index, "W")) == (2996 * UNIT, 2998 * UNIT)
     shop.table.writes.bucket_of(place("b")).set_balance(START, 0)
     keys = {"a": 100, "b": 100}
     same = shop.table.writes.bucket_of(place("a")) is shop.table.writes.bucket_of(place("b"))
@@ -182,9 +182,9 @@ def test_transact_write(shop: Shop) -> None:
 def test_scan(shop: Shop) -> None:
     for n in range(30):
         shop.put_item(f"k{n}", 1000, START)
-    before = bank(shop.table, "R")
+    before = balance_of(shop.table, "R")
     assert shop.scan(START) == (30_000, False)
-    assert before - bank(shop.table, "R") == 4 * UNIT
+    assert before - balance_of(shop.table, "R") == 4 * UNIT
     second = shop.table.partitions.partitions[1]
     second.reads.set_balance(START, 0)
     evaluated, more = shop.scan(START)

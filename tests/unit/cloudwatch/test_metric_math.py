@@ -1,4 +1,4 @@
-"""Metric math: values by hand, refusals, and bounds on what an expression may cost."""
+"""Metric math: known values, rejected expressions, and bounds on the cost of an expression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SEARCH: which metrics terms mean, and under which labels they are told."""
+"""SEARCH: which metrics match terms, and their labels."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_is_no_search(terms: str) -> None:
         condition_of(terms)
 
 
-def test_labels_tell_apart_what_was_found() -> None:
+def test_labels_distinguish_found_metrics() -> None:
     assert labels_of([READS]) == ["ConsumedReadCapacityUnits"]
     assert labels_of([READS, OLD_READS]) == ["Orders", "orders-2019"]
     assert labels_of([READS, THROTTLES]) == ["ConsumedReadCapacityUnits", "WriteThrottleEvents"]

@@ -20,7 +20,7 @@ def small(name: str = "") -> Resource:
 
 
 def look(history: HeatHistory, at_s: int, resource: Resource) -> None:
-    """As somebody who opens the page."""
+    """Reads the history as the page does."""
     now_ns = START + at_s * SECOND_NS
     history.observe(now_ns, [inspect.describe(resource, now_ns)])
 
@@ -29,7 +29,7 @@ def watch(history: HeatHistory, at_s: int, *resources: Resource) -> None:
     inspect.observe_heat(history, START + at_s * SECOND_NS, resources)
 
 
-def test_what_nobody_looked_at_is_unknown() -> None:
+def test_heat_without_samples_is_unknown() -> None:
     resource, history = small(), HeatHistory()
     look(history, 0, resource)
     look(history, 5 * SLOT_S, resource)
@@ -38,7 +38,7 @@ def test_what_nobody_looked_at_is_unknown() -> None:
     assert [past.used for past in pasts] == [[0, -1, -1, -1, -1, 0]] * 4
 
 
-def test_a_refusal_is_shown_in_the_look_after_it_and_in_no_other() -> None:
+def test_throttle_is_shown_in_the_next_sample_only() -> None:
     resource, history = small(), HeatHistory()
     for step in range(4):
         if step == 2:
@@ -62,7 +62,7 @@ def test_children_stand_where_their_parent_was() -> None:
     assert all(abs(places.index(parent.name) - places.index(past.name)) <= 2 for past in pasts if past.first)
 
 
-def test_what_is_warm_is_seen_though_nobody_looks() -> None:
+def test_warm_partitions_are_sampled_without_readers() -> None:
     busy, idle, history = small(), small("/index/idle"), HeatHistory()
     for step in range(6):
         load(busy, [(place("hot"), 30)], SLOT_S, start_s=step * SLOT_S)

@@ -27,11 +27,11 @@ def test_minutes_that_were_forgotten_are_not_zeros() -> None:
     for minute in range(10):
         store.add(NAME, WHICH, minute * MINUTE_NS, 1)
         store.report(NAME, WHICH, minute * MINUTE_NS)
-    told = store.get(NAME, WHICH, 0, 20 * MINUTE_NS, 60)
-    assert [(at // MINUTE_NS, point.sum) for at, point in told] == [(7, 1), (8, 1), (9, 1)]
+    points = store.get(NAME, WHICH, 0, 20 * MINUTE_NS, 60)
+    assert [(at // MINUTE_NS, point.sum) for at, point in points] == [(7, 1), (8, 1), (9, 1)]
 
 
-def test_a_thousand_years_of_nothing_are_told_in_a_few_steps() -> None:
+def test_thousand_years_without_values_take_few_steps() -> None:
     store = MetricStore()
     years = 1000 * 365 * 1440
     store.report(NAME, WHICH, 0)
