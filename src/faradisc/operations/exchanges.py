@@ -5,7 +5,7 @@ Sources: limits.md sections 4, 8 and 10; the service model. Assumed, without cap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from faradisc.engine.exchange.locations import Locations
@@ -57,8 +57,7 @@ def check_libraries(format_: str, compression: str) -> None:
 
 def home_of(backend: Backend, call: Call) -> str:
     """Returns the namespace of the request, in which tasks are listed."""
-    namespace, _ = backend.catalog.resolve("-", call.region, call.account)
-    return namespace
+    return backend.catalog.namespace(call.region, call.account)
 
 
 def begun_before(backend: Backend, call: Call, kind: str, mismatch: Callable[[], ApiError]) -> Task | None:
@@ -116,24 +115,42 @@ async def begin(
     return task
 
 
-def page_of(backend: Backend, call: Call, kind: str, size: int) -> tuple[list[Task], str | None]:
-    """Returns the tasks of one page of a listing, newest first, and the NextToken."""
+_MEMBERS = {EXPORT: "Export", IMPORT: "Import", BULK: "BulkOperation"}
+
+
+def names_of(task: Task) -> dict[str, Any]:
+    """Returns ARN and status of a task, in the members of its kind."""
+    member = _MEMBERS[task.kind]
+    return {f"{member}Arn": task.arn, f"{member}Status": task.status}
+
+
+def describe(task: Task) -> dict[str, Any]:
+    """Returns an ExportDescription, ImportTableDescription or BulkOperationDescription."""
+    described = names_of(task)
+    if task.kind != BULK:
+        described["TableArn"] = task.table_arn
+    if task.token is not None:
+        described["ClientToken"] = task.token
+    return {**described, **task.shown, **task.times()}
+
+
+def page_of(backend: Backend, call: Call, kind: str, size: int) -> tuple[list[Task], dict[str, str]]:
+    """Returns the tasks of one page of a listing, newest first, and NextToken if there are more."""
     request = call.request
     table = request.get("TableArn")
     name = backend.catalog.resolve(table, call.region, call.account) if table is not None else None
-
-    def wanted(found: Iterator[Task]) -> Iterator[Task]:
-        for task in found:
-            at = backend.catalog.resolve(task.table_arn, call.region, call.account)
-            if name is None or at == name:
-                yield task
-
-    tasks = list(wanted(backend.exchange.tasks.listed(kind, home_of(backend, call))))
+    tasks = [
+        task
+        for task in backend.exchange.tasks.listed(kind, home_of(backend, call))
+        if name is None or backend.catalog.resolve(task.table_arn, call.region, call.account) == name
+    ]
     if "NextToken" in request:
         last = _token_id(request["NextToken"])
         tasks = [task for task in tasks if task.id < last]
     page = tasks[:size]
-    return page, page[-1].id.encode().hex().ljust(_TOKEN_DIGITS, "0") if len(tasks) > size else None
+    if len(tasks) <= size:
+        return page, {}
+    return page, {"NextToken": page[-1].id.encode().hex().ljust(_TOKEN_DIGITS, "0")}
 
 
 def _token_id(token: str) -> str:

@@ -14,7 +14,7 @@ Handler = Callable[[Backend, Call], Awaitable[dict[str, Any]]]
 
 
 class Operation:
-    """One API action, for example CreateTable: the function `create_table` in create_table.py.
+    """One API action, for example CreateTable: the function `create_table` in tables.py.
 
     The file is imported at the first request for the action: most servers use ten of the sixty operations,
     and importing all of them, with expressions, searches and PartiQL, takes a quarter of the start.
@@ -49,26 +49,25 @@ def _function_name(operation: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
 
 
+def _family(file: str, *names: str) -> list[Operation]:
+    """Returns the operations that one file has."""
+    return [Operation(name, file=file) for name in names]
+
+
 _LIST = (
     # Tables
-    Operation("CreateTable"),
-    Operation("DescribeTable"),
-    Operation("ListTables"),
+    *_family("tables", "CreateTable", "DescribeTable", "ListTables", "DeleteTable"),
     Operation("UpdateTable"),
-    Operation("DeleteTable"),
-    Operation("TagResource"),
-    Operation("UntagResource", file="tag_resource"),
-    Operation("ListTagsOfResource", file="tag_resource"),
-    Operation("DescribeLimits"),
-    Operation("UpdateContributorInsights", file="contributor_insights"),
-    Operation("DescribeContributorInsights", file="contributor_insights"),
-    Operation("ListContributorInsights", file="contributor_insights"),
-    Operation("DescribeEndpoints"),
-    Operation("GetResourcePolicy", file="resource_policies"),
-    Operation("DeleteResourcePolicy", file="resource_policies"),
-    Operation("ListGlobalTables", file="global_tables"),
-    Operation("DescribeGlobalTable", file="global_tables"),
-    Operation("DescribeGlobalTableSettings", file="global_tables"),
+    *_family("tag_resource", "TagResource", "UntagResource", "ListTagsOfResource"),
+    *_family("account", "DescribeLimits", "DescribeEndpoints"),
+    *_family(
+        "contributor_insights",
+        "UpdateContributorInsights",
+        "DescribeContributorInsights",
+        "ListContributorInsights",
+    ),
+    *_family("resource_policies", "GetResourcePolicy", "DeleteResourcePolicy"),
+    *_family("global_tables", "ListGlobalTables", "DescribeGlobalTable", "DescribeGlobalTableSettings"),
     # Items
     Operation("PutItem", wording=Wording.NEW, enveloped=True),
     Operation("GetItem", wording=Wording.NEW),
@@ -86,38 +85,37 @@ _LIST = (
     Operation("BatchExecuteStatement"),
     Operation("ExecuteTransaction"),
     # Time to live
-    Operation("UpdateTimeToLive"),
-    Operation("DescribeTimeToLive"),
+    *_family("time_to_live", "UpdateTimeToLive", "DescribeTimeToLive"),
     # Exports and imports
-    Operation("ExportTableToPointInTime"),
-    Operation("DescribeExport"),
-    Operation("ListExports"),
-    Operation("ImportTable"),
-    Operation("DescribeImport"),
-    Operation("ListImports"),
-    Operation("StartBulkPutItems"),
-    Operation("DescribeBulkOperation"),
-    Operation("ListBulkOperations"),
-    Operation("CancelBulkOperation"),
+    *_family("exports", "ExportTableToPointInTime", "DescribeExport", "ListExports"),
+    *_family("imports", "ImportTable", "DescribeImport", "ListImports"),
+    *_family(
+        "bulk_operations",
+        "StartBulkPutItems",
+        "DescribeBulkOperation",
+        "ListBulkOperations",
+        "CancelBulkOperation",
+    ),
     # Backups
-    Operation("CreateBackup"),
-    Operation("DescribeBackup"),
-    Operation("ListBackups"),
-    Operation("DeleteBackup"),
-    Operation("RestoreTableFromBackup"),
-    Operation("UpdateContinuousBackups"),
-    Operation("DescribeContinuousBackups"),
-    Operation("RestoreTableToPointInTime"),
+    *_family(
+        "backups", "CreateBackup", "DescribeBackup", "ListBackups", "DeleteBackup", "RestoreTableFromBackup"
+    ),
+    *_family(
+        "point_in_time_recovery",
+        "UpdateContinuousBackups",
+        "DescribeContinuousBackups",
+        "RestoreTableToPointInTime",
+    ),
     # Kinesis
-    Operation("EnableKinesisStreamingDestination"),
-    Operation("DisableKinesisStreamingDestination"),
-    Operation("UpdateKinesisStreamingDestination"),
-    Operation("DescribeKinesisStreamingDestination"),
+    *_family(
+        "kinesis_destinations",
+        "EnableKinesisStreamingDestination",
+        "DisableKinesisStreamingDestination",
+        "UpdateKinesisStreamingDestination",
+        "DescribeKinesisStreamingDestination",
+    ),
     # Streams
-    Operation("ListStreams"),
-    Operation("DescribeStream"),
-    Operation("GetShardIterator"),
-    Operation("GetRecords"),
+    *_family("streams", "ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"),
 )
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}

@@ -1,10 +1,4 @@
-"""StartBulkPutItems: put every record of the objects of a bucket into an existing table.
-
-Checks: object storage exists -> client token -> output bucket, libraries, encryption -> table -> no other
-bulk operation of the table. The job does the rest (engine/exchange/bulk_putting.py).
-
-Source: new-features.md section 14. Assumed: the allowed states of the table, and the texts.
-"""
+"""StartBulkPutItems, DescribeBulkOperation, ListBulkOperations and CancelBulkOperation."""
 
 from __future__ import annotations
 
@@ -14,6 +8,7 @@ from faradisc.engine.exchange.task_store import BULK, Task
 from faradisc.errors import (
     IdempotentParameterMismatchException,
     ResourceInUseException,
+    ResourceNotFoundException,
     ValidationException,
 )
 from faradisc.limits import BULK_OPERATIONS_RUNNING_MAX
@@ -25,11 +20,23 @@ from faradisc.operations.exchanges import (
     check_encryption,
     check_libraries,
     check_running,
+    describe,
     locations_of,
+    names_of,
+    page_of,
 )
+
+_PAGE = 10
 
 
 async def start_bulk_put_items(backend: Backend, call: Call) -> dict[str, Any]:
+    """Starts to put every record of the objects of a bucket into an existing table.
+
+    Checks: object storage exists -> client token -> output bucket, libraries, encryption -> table -> no
+    other bulk operation of the table. The job does the rest (engine/exchange/bulk_putting.py).
+
+    Source: new-features.md section 14. Assumed: the allowed states of the table, and the texts.
+    """
     request = call.request
     locations = locations_of(backend)
     before = begun_before(backend, call, BULK, IdempotentParameterMismatchException)
@@ -69,13 +76,34 @@ async def start_bulk_put_items(backend: Backend, call: Call) -> dict[str, Any]:
     return {"BulkOperationDescription": describe(task)}
 
 
-def describe(task: Task) -> dict[str, Any]:
-    """Returns a BulkOperationDescription."""
-    token = {"ClientToken": task.token} if task.token is not None else {}
-    return {
-        "BulkOperationArn": task.arn,
-        "BulkOperationStatus": task.status,
-        **token,
-        **task.shown,
-        **task.times(),
-    }
+async def describe_bulk_operation(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the progress or result of a bulk operation."""
+    return {"BulkOperationDescription": describe(_task_of(backend, call))}
+
+
+def _task_of(backend: Backend, call: Call) -> Task:
+    """Raises ResourceNotFoundException."""
+    arn = call.request["BulkOperationArn"]
+    task = backend.exchange.tasks.find(BULK, arn)
+    if task is None:
+        raise ResourceNotFoundException(f"Requested resource not found: Bulk operation: {arn} not found")
+    return task
+
+
+async def list_bulk_operations(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the bulk operations of the last 90 days, newest first."""
+    page, more = page_of(backend, call, BULK, call.request.get("MaxResults", _PAGE))
+    return {"BulkOperationsSummaryList": [{**names_of(task), **task.times()} for task in page], **more}
+
+
+async def cancel_bulk_operation(backend: Backend, call: Call) -> dict[str, Any]:
+    """Stops a bulk operation; what it has written stays.
+
+    Assumed: an operation that has ended is rejected.
+    """
+    task = _task_of(backend, call)
+    if not task.running:
+        raise ValidationException(f"The bulk operation is not in progress, its status is {task.status}")
+    task.status = "CANCELLING"
+    await backend.exchange.tasks.save(task)
+    return names_of(task)

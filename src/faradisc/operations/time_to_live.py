@@ -1,8 +1,4 @@
-"""UpdateTimeToLive: set the attribute by which items expire, or disable expiry.
-
-Checks: table exists -> not in use -> the setting changes -> interval since the last change. Source of the
-texts: errors.md section 6.1; limits.md section 7.
-"""
+"""UpdateTimeToLive and DescribeTimeToLive."""
 
 from __future__ import annotations
 
@@ -16,6 +12,11 @@ _MEMBERS = ("Enabled", "AttributeName")
 
 
 async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
+    """Sets the attribute by which items expire, or disables expiry.
+
+    Checks: table exists -> not in use -> the setting changes -> interval since the last change. Source of
+    the texts: errors.md section 6.1; limits.md section 7.
+    """
     specification = {member: call.request["TimeToLiveSpecification"][member] for member in _MEMBERS}
     table = backend.table_for_control(call)
     now_ns = backend.clock.now_ns()
@@ -50,3 +51,18 @@ def _check(state: TableState, enable: bool, attribute: str) -> None:
         )
     elif enable:
         raise ValidationException("TimeToLive is already enabled")
+
+
+async def describe_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the attribute by which items expire, and the state of that setting."""
+    ttl = backend.table_for_control(call).state.ttl
+    if ttl is None:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    changing = backend.clock.now_ns() < ttl.changed_ns + backend.catalog.transition_ns
+    if ttl.enabled:
+        status = "ENABLED" if ttl.filled and not changing else "ENABLING"
+    elif changing:
+        status = "DISABLING"
+    else:
+        return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+    return {"TimeToLiveDescription": {"AttributeName": ttl.attribute, "TimeToLiveStatus": status}}

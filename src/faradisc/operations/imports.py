@@ -1,27 +1,39 @@
-"""ImportTable: create a table from the objects of a bucket.
-
-Checks: object storage exists -> client token -> CSV options -> definition of the table -> running imports ->
-table name taken. The job finds errors of bucket and objects, and DescribeImport shows them. The table is
-CREATING until the import has ended (engine/exchange/importing.py).
-"""
+"""ImportTable, DescribeImport and ListImports."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.exchange.task_store import IMPORT, Task
+from faradisc.engine.exchange.task_store import IMPORT
 from faradisc.engine.tables.definition import reject_unsupported, table_definition
 from faradisc.engine.tables.vector_definition import add_vector_indexes
-from faradisc.errors import ImportConflictException, ValidationException
+from faradisc.errors import ImportConflictException, ImportNotFoundException, ValidationException
 from faradisc.limits import IMPORTS_RUNNING_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FORMAT_OPTIONS, S3_SOURCE, TABLE_PARAMETERS, echoed
-from faradisc.operations.exchanges import begin, begun_before, check_libraries, check_running, locations_of
+from faradisc.operations.exchanges import (
+    PAGE_MAX,
+    begin,
+    begun_before,
+    check_libraries,
+    check_running,
+    describe,
+    locations_of,
+    names_of,
+    page_of,
+)
 
 _LOG_GROUP = "/aws-dynamodb/imports"
+_SUMMARISED = ("S3BucketSource", "CloudWatchLogGroupArn", "InputFormat")
 
 
 async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
+    """Starts to create a table from the objects of a bucket.
+
+    Checks: object storage exists -> client token -> CSV options -> definition of the table -> running
+    imports -> table name taken. The job finds errors of bucket and objects, and DescribeImport shows them.
+    The table is CREATING until the import has ended (engine/exchange/importing.py).
+    """
     request = call.request
     locations_of(backend)
     before = begun_before(backend, call, IMPORT, ImportConflictException)
@@ -65,14 +77,25 @@ def _check_options(request: dict[str, Any]) -> None:
     check_libraries(request["InputFormat"], request.get("InputCompressionType", "NONE"))
 
 
-def describe(task: Task) -> dict[str, Any]:
-    """Returns an ImportTableDescription."""
-    token = {"ClientToken": task.token} if task.token is not None else {}
-    return {
-        "ImportArn": task.arn,
-        "ImportStatus": task.status,
-        "TableArn": task.table_arn,
-        **token,
-        **task.shown,
-        **task.times(),
-    }
+async def describe_import(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the progress or result of an import."""
+    arn = call.request["ImportArn"]
+    task = backend.exchange.tasks.find(IMPORT, arn)
+    if task is None:
+        raise ImportNotFoundException(f"Import not found: {arn}")
+    return {"ImportTableDescription": describe(task)}
+
+
+async def list_imports(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the imports of the last 90 days, newest first."""
+    page, more = page_of(backend, call, IMPORT, call.request.get("PageSize", PAGE_MAX))
+    summaries = [
+        {
+            **names_of(task),
+            "TableArn": task.table_arn,
+            **{member: task.shown[member] for member in _SUMMARISED},
+            **task.times(),
+        }
+        for task in page
+    ]
+    return {"ImportSummaryList": summaries, **more}

@@ -1,9 +1,4 @@
-"""ExportTableToPointInTime: export a table at a point in time, or its changes between two, to a bucket.
-
-Checks: object storage exists -> client token -> table -> point-in-time recovery -> members that exclude each
-other -> times -> filter -> encryption -> running exports. The job finds errors of the bucket
-(engine/exchange/exporting.py), and DescribeExport shows them.
-"""
+"""ExportTableToPointInTime, DescribeExport and ListExports."""
 
 from __future__ import annotations
 
@@ -11,10 +6,11 @@ import math
 from typing import Any
 
 from faradisc.clock import epoch_seconds
-from faradisc.engine.exchange.task_store import EXPORT, Task
+from faradisc.engine.exchange.task_store import EXPORT
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ExportConflictException,
+    ExportNotFoundException,
     InvalidExportTimeException,
     PointInTimeRecoveryUnavailableException,
     ResourceNotFoundException,
@@ -29,7 +25,17 @@ from faradisc.limits import (
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FILTER, echoed
-from faradisc.operations.exchanges import begin, begun_before, check_encryption, check_running, locations_of
+from faradisc.operations.exchanges import (
+    PAGE_MAX,
+    begin,
+    begun_before,
+    check_encryption,
+    check_running,
+    describe,
+    locations_of,
+    names_of,
+    page_of,
+)
 
 _SECOND_NS = 1_000_000_000
 _SECONDS_MAX = 1 << 40
@@ -38,6 +44,12 @@ _OUTSIDE = "The specified ExportTime is outside of the point in time recovery wi
 
 
 async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[str, Any]:
+    """Starts to export a table at a point in time, or its changes between two, to a bucket.
+
+    Checks: object storage exists -> client token -> table -> point-in-time recovery -> members that
+    exclude each other -> times -> filter -> encryption -> running exports. The job finds errors of the
+    bucket (engine/exchange/exporting.py), and DescribeExport shows them.
+    """
     request = call.request
     locations = locations_of(backend)
     before = begun_before(backend, call, EXPORT, ExportConflictException)
@@ -147,14 +159,19 @@ def _checked_filter(call: Call, key: KeySchema) -> dict[str, Any]:
     return specification
 
 
-def describe(task: Task) -> dict[str, Any]:
-    """Returns an ExportDescription."""
-    token = {"ClientToken": task.token} if task.token is not None else {}
+async def describe_export(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the progress or result of an export."""
+    arn = call.request["ExportArn"]
+    task = backend.exchange.tasks.find(EXPORT, arn)
+    if task is None:
+        raise ExportNotFoundException(f"Export not found: {arn}")
+    return {"ExportDescription": describe(task)}
+
+
+async def list_exports(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the exports of the last 90 days, newest first."""
+    page, more = page_of(backend, call, EXPORT, call.request.get("MaxResults", PAGE_MAX))
     return {
-        "ExportArn": task.arn,
-        "ExportStatus": task.status,
-        "TableArn": task.table_arn,
-        **token,
-        **task.shown,
-        **task.times(),
+        "ExportSummaries": [{**names_of(task), "ExportType": task.shown["ExportType"]} for task in page],
+        **more,
     }

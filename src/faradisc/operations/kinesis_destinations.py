@@ -1,0 +1,147 @@
+"""The four operations of Kinesis streaming destinations. Source: streams.md section 7. Assumed: the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from faradisc.engine.kinesis.destinations import parse_arn, status
+from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, KinesisDestination, TableState
+from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
+from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
+from faradisc.operations.call import Backend, Call
+
+_PRECISION = "ApproximateCreationDateTimePrecision"
+_NO_ENDPOINT = "No Kinesis endpoint is configured here; start the server with --kinesis-endpoint-url"
+
+
+async def enable_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:
+    """Delivers every change of a table to a Kinesis stream from now on.
+
+    Checks: ARN -> an endpoint is configured -> table exists -> not in use -> no destination is enabled.
+    """
+    request = call.request
+    arn = request["StreamArn"]
+    parse_arn(arn)
+    if not backend.kinesis.can_deliver:
+        raise ValidationException(_NO_ENDPOINT)
+    configuration = request.get("EnableKinesisStreamingConfiguration") or {}
+    precision = configuration.get(_PRECISION, "MILLISECOND")
+    table = backend.table_for_control(call)
+    now_ns = backend.clock.now_ns()
+
+    def change(state: TableState) -> bool:
+        if any(each.enabled or each.resource is not None for each in state.kinesis):
+            raise ValidationException(
+                "Table is not in a valid state to enable Kinesis Streaming Destination: "
+                "KinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE operation."
+            )
+        destination = KinesisDestination(arn, precision, True, UNASSIGNED, now_ns)
+        others = [each for each in state.kinesis if each.arn != arn]
+        state.kinesis = [*others, destination]
+        return False
+
+    await backend.catalog.update(table, change)
+    return {
+        "TableName": table.name,
+        "StreamArn": arn,
+        "DestinationStatus": "ENABLING",
+        "EnableKinesisStreamingConfiguration": {_PRECISION: precision},
+    }
+
+
+async def disable_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:
+    """Stops to capture changes. Captured ones are still delivered.
+
+    Checks: ARN -> table exists -> not in use -> this destination is ACTIVE.
+    """
+    now_ns = backend.clock.now_ns()
+
+    def disable(destination: KinesisDestination, state: TableState) -> None:
+        destination.enabled, destination.changed_ns, destination.updating = False, now_ns, False
+
+    return await _change_active(backend, call, "DISABLE", now_ns, disable)
+
+
+async def update_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:
+    """Changes the precision of the time in each record.
+
+    Checks: a precision is given -> ARN -> table exists -> not in use -> this destination is ACTIVE ->
+    another precision -> number of changes in 24 hours.
+    """
+    configuration = call.request.get("UpdateKinesisStreamingConfiguration") or {}
+    precision = configuration.get(_PRECISION)
+    if precision is None:
+        raise ValidationException("Streaming destination cannot be updated with given parameters")
+    now_ns = backend.clock.now_ns()
+
+    def update(destination: KinesisDestination, state: TableState) -> None:
+        if destination.precision == precision:
+            raise ValidationException(
+                "Invalid Request: Precision is already set to the desired value of "
+                f"{precision} for tableId: {state.table_id}"
+            )
+        recent = [at for at in destination.changes_ns if at > now_ns - DAY_NS]
+        if len(recent) >= KINESIS_PRECISION_CHANGES_PER_DAY_MAX:
+            raise LimitExceededException(
+                "Subscriber limit exceeded: The precision of a Kinesis Streaming Destination can be changed "
+                f"{KINESIS_PRECISION_CHANGES_PER_DAY_MAX} times in 24 hours"
+            )
+        destination.precision, destination.changed_ns = precision, now_ns
+        destination.updating, destination.changes_ns = True, [*recent, now_ns]
+
+    answer = await _change_active(backend, call, "UPDATE", now_ns, update)
+    return {**answer, "UpdateKinesisStreamingConfiguration": {_PRECISION: precision}}
+
+
+async def _change_active(
+    backend: Backend,
+    call: Call,
+    operation: Literal["DISABLE", "UPDATE"],
+    now_ns: int,
+    change: Callable[[KinesisDestination, TableState], None],
+) -> dict[str, Any]:
+    """Changes the destination that the request names; returns the answer.
+
+    Raises ResourceNotFoundException; ValidationException unless the destination is ACTIVE.
+    """
+    arn = call.request["StreamArn"]
+    parse_arn(arn)
+    table = backend.table_for_control(call)
+
+    def change_state(state: TableState) -> bool:
+        destination = next((each for each in state.kinesis if each.arn == arn), None)
+        if destination is None:
+            raise ResourceNotFoundException(
+                f"Requested resource not found: Table: {state.name} "
+                f"has no Kinesis Streaming Destination: {arn}"
+            )
+        if status(destination, now_ns, backend.catalog.transition_ns) != "ACTIVE":
+            raise ValidationException(
+                f"Table is not in a valid state to {operation.lower()} Kinesis Streaming Destination: "
+                f"KinesisStreamingDestination must be ACTIVE to perform {operation} operation."
+            )
+        change(destination, state)
+        return False
+
+    await backend.catalog.update(table, change_state)
+    becomes = "DISABLING" if operation == "DISABLE" else "UPDATING"
+    return {"TableName": table.name, "StreamArn": arn, "DestinationStatus": becomes}
+
+
+async def describe_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns the present and earlier destinations of a table, and their errors."""
+    table = backend.table_for_control(call)
+    now_ns = backend.clock.now_ns()
+    described: list[dict[str, Any]] = []
+    for destination in table.state.kinesis:
+        shown = {
+            "StreamArn": destination.arn,
+            "DestinationStatus": status(destination, now_ns, backend.catalog.transition_ns),
+            _PRECISION: destination.precision,
+        }
+        trouble = backend.kinesis.error(destination.resource, table.state.slots)
+        if trouble:
+            shown["DestinationStatusDescription"] = trouble
+        described.append(shown)
+    return {"TableName": table.name, "KinesisDataStreamDestinations": described}

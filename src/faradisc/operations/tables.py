@@ -1,0 +1,113 @@
+"""CreateTable, DescribeTable, ListTables and DeleteTable."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import partial
+from typing import Any
+
+from faradisc.engine.tables.definition import checked_tags, reject_unsupported, table_definition
+from faradisc.engine.tables.description import describe_table as describe
+from faradisc.engine.tables.state import StreamSetting
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import check_not_in_use
+from faradisc.engine.tables.vector_definition import add_vector_indexes
+from faradisc.errors import ResourceInUseException, ValidationException
+from faradisc.limits import LIST_TABLES_PAGE_MAX
+from faradisc.operations.call import Backend, Call
+
+_SHOWN = (
+    "TableName",
+    "TableStatus",
+    "ProvisionedThroughput",
+    "BillingModeSummary",
+    "TableSizeBytes",
+    "ItemCount",
+    "TableArn",
+    "TableId",
+    "TableClassSummary",
+    "DeletionProtectionEnabled",
+)
+"""Describes a table that is DELETING: without its schema."""
+
+
+async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
+    """Starts to create a table.
+
+    Checks: definition (engine/tables/definition.py) -> settings that are not supported -> tags -> name
+    taken. The answer shows the table CREATING; it is ACTIVE after the transition time.
+    """
+    request = call.request
+    name = request["TableName"]
+    if name.startswith("arn:"):
+        _, name = backend.catalog.resolve(name, call.region, call.account)
+    definition = table_definition(request)
+    add_vector_indexes(definition, request)
+    reject_unsupported(request)
+    settings: dict[str, Any] = {
+        "deletion_protection": request.get("DeletionProtectionEnabled", False),
+        "table_class": request.get("TableClass"),
+    }
+    if definition.stream_view_type is not None:
+        settings["stream"] = StreamSetting(definition.stream_view_type)
+    if "Tags" in request:
+        settings["tags"] = checked_tags(request["Tags"], {})
+    table = await backend.catalog.create(name, call.region, call.account, definition, settings)
+    return {"TableDescription": await describe(backend.store, table, backend.clock.now_ns())}
+
+
+async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns a table, its settings and its state."""
+    table = backend.catalog.for_control(call.request["TableName"], call.region, call.account, describing=True)
+    return {"Table": await describe(backend.store, table, backend.clock.now_ns())}
+
+
+async def list_tables(backend: Backend, call: Call) -> dict[str, Any]:
+    """Returns names of tables in order, at most 100 a page."""
+    request = call.request
+    names = backend.catalog.names(call.region, call.account)
+    start = request.get("ExclusiveStartTableName")
+    first = bisect_right(names, start) if start is not None else 0
+    page = names[first : first + request.get("Limit", LIST_TABLES_PAGE_MAX)]
+    result: dict[str, Any] = {"TableNames": page}
+    if first + len(page) < len(names):
+        result["LastEvaluatedTableName"] = page[-1]
+    return result
+
+
+async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
+    """Starts to delete a table and its items.
+
+    Checks: table exists -> not in use -> not protected -> no restore reads its history. A table with
+    point-in-time recovery leaves a system backup for 35 days. Source: limits.md section 10.
+    """
+    table = backend.table_for_control(call)
+    check_not_in_use(table.state)
+    if table.state.deletion_protection:
+        raise ValidationException(
+            "Resource cannot be deleted as it is currently protected against deletion. "
+            "Disable deletion protection first."
+        )
+    _check_not_restored_from(backend, table)
+    deleting = await _delete(backend, table)
+    description = await describe(backend.store, deleting, backend.clock.now_ns())
+    return {"TableDescription": {name: description[name] for name in _SHOWN if name in description}}
+
+
+def _check_not_restored_from(backend: Backend, table: Table) -> None:
+    if backend.restores.reads_past_of(table):
+        raise ResourceInUseException(
+            "Attempt to change a resource which is still in use: Another table is being restored from: "
+            f"{table.name}"
+        )
+
+
+async def _delete(backend: Backend, table: Table) -> Table:
+    if table.history is None:
+        return await backend.catalog.delete(table)
+    backup = await backend.backups.of_deleted(table)
+    # Checked again: a restore may start while this waits for another change of the catalog.
+    check = partial(_check_not_restored_from, backend, table)
+    deleting = await backend.catalog.delete(table, check=check, row_owner=backend.backups.batch_of(backup))
+    backend.backups.put(backup)
+    return deleting
