@@ -145,7 +145,8 @@ def _change_indexes(
     types = {**given, **{name: kind for name, kind in state.definitions if name in given}}
     for action in created:
         definition = global_index(action, types, names, billing_mode)
-        state.global_indexes.append(definition.state(status="CREATING"))
+        definition.status = "CREATING"
+        state.global_indexes.append(definition)
         if len(state.global_indexes) > GSI_PER_TABLE_MAX:
             raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {GSI_PER_TABLE_MAX}")
         defined = dict(state.definitions)

@@ -8,19 +8,25 @@ service's documentation of both restores. Assumed: the texts of errors.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from faradisc.engine.tables.definition import (
-    IndexDefinition,
     TableDefinition,
-    VectorDefinition,
     checked_projection,
     checked_units,
     invalid,
     reject_unsupported,
     table_units,
 )
-from faradisc.engine.tables.state import Elements, IndexState, TableState, VectorIndexState
+from faradisc.engine.tables.state import (
+    UNASSIGNED,
+    Elements,
+    IndexState,
+    TableState,
+    Throughput,
+    VectorIndexState,
+)
 from faradisc.engine.tables.throughput import Maximum, checked_maximum
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
 
@@ -88,9 +94,11 @@ def _elements(key_schema: Sequence[Mapping[str, str]]) -> Elements:
     return [(element["AttributeName"], element["KeyType"]) for element in key_schema]
 
 
-def _definition(stored: IndexState, units: tuple[int, int] = (0, 0)) -> IndexDefinition:
-    attributes = list(stored.non_key_attributes)
-    return IndexDefinition(stored.name, list(stored.key_schema), stored.projection, attributes, units)
+def _definition(stored: IndexState, units: tuple[int, int] = (0, 0)) -> IndexState:
+    attributes, throughput = list(stored.non_key_attributes), Throughput(*units)
+    return IndexState(
+        stored.name, UNASSIGNED, list(stored.key_schema), stored.projection, attributes, throughput
+    )
 
 
 def _matching(wanted: Mapping[str, Any], indexes: Sequence[AnyIndex], member: str) -> AnyIndex:
@@ -113,7 +121,7 @@ def _check_distinct(override: Sequence[Mapping[str, Any]]) -> None:
             raise invalid(f"Duplicate index name: {name}")
 
 
-def _local_indexes(source: TableState, override: Sequence[Mapping[str, Any]] | None) -> list[IndexDefinition]:
+def _local_indexes(source: TableState, override: Sequence[Mapping[str, Any]] | None) -> list[IndexState]:
     if override is None:
         return [_definition(each) for each in source.local_indexes]
     _check_distinct(override)
@@ -123,7 +131,7 @@ def _local_indexes(source: TableState, override: Sequence[Mapping[str, Any]] | N
 
 def _global_indexes(
     source: TableState, override: Sequence[Mapping[str, Any]] | None, billing_mode: str
-) -> list[IndexDefinition]:
+) -> list[IndexState]:
     present = _present(source.global_indexes)
     provisioned = billing_mode == "PROVISIONED"
     if override is None:
@@ -133,7 +141,7 @@ def _global_indexes(
             if provisioned and not all(units):
                 raise invalid(f"ProvisionedThroughput must be specified for index: {stored.name}")
             definitions.append(_definition(stored, units))
-            definitions[-1].maximum = _maximum(None, stored.on_demand_maximum, billing_mode)
+            definitions[-1].on_demand_maximum = _maximum(None, stored.on_demand_maximum, billing_mode)
         return definitions
     _check_distinct(override)
     definitions = []
@@ -150,7 +158,7 @@ def _global_indexes(
         units = checked_units(throughput, stored.name) if throughput is not None else (0, 0)
         definitions.append(_definition(stored, units))
         wanted_maximum = wanted.get("OnDemandThroughput")
-        definitions[-1].maximum = _maximum(
+        definitions[-1].on_demand_maximum = _maximum(
             wanted_maximum, stored.on_demand_maximum, billing_mode, stored.name
         )
     return definitions
@@ -158,7 +166,7 @@ def _global_indexes(
 
 def _vector_indexes(
     source: TableState, override: Sequence[Mapping[str, Any]] | None
-) -> list[VectorDefinition]:
+) -> list[VectorIndexState]:
     present = _present(source.vector_indexes)
     if override is None:
         return [_vector_definition(each) for each in present]
@@ -188,13 +196,5 @@ def _vector_indexes(
     return definitions
 
 
-def _vector_definition(stored: VectorIndexState) -> VectorDefinition:
-    return VectorDefinition(
-        stored.name,
-        stored.vector_attribute,
-        stored.dimensions,
-        stored.distance_function,
-        list(stored.search_schema),
-        stored.projection,
-        list(stored.non_key_attributes),
-    )
+def _vector_definition(stored: VectorIndexState) -> VectorIndexState:
+    return replace(stored, resource=UNASSIGNED, status="ACTIVE", until_ns=None)

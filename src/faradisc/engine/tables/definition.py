@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.engine.tables.state import UNASSIGNED, Elements, IndexState, Throughput, VectorIndexState
 from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
-from faradisc.engine.vectors.schema import Distance
 from faradisc.errors import UnsupportedOperation, ValidationException
 from faradisc.limits import (
     GSI_HASH_ATTRIBUTES_MAX,
@@ -32,58 +31,18 @@ def invalid(text: str) -> ValidationException:
 
 
 @dataclass(slots=True)
-class IndexDefinition:
-    name: str
-    key_schema: Elements
-    projection: ProjectionKind
-    non_key_attributes: list[str]
-    units: tuple[int, int] = (0, 0)
-    """Provisioned read and write units; zeros for a local index or on demand."""
-    maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
-    warm: tuple[int, int] | None = None
-
-    def state(self, resource: int = UNASSIGNED, status: str = "ACTIVE") -> IndexState:
-        return IndexState(
-            self.name,
-            resource,
-            self.key_schema,
-            self.projection,
-            self.non_key_attributes,
-            Throughput(*self.units),
-            self.maximum,
-            self.warm,
-            status,
-        )
-
-
-@dataclass(slots=True)
-class VectorDefinition:
-    """One vector index, as engine/tables/vector_definition.py reads it from a request."""
-
-    name: str
-    vector_attribute: str
-    dimensions: int
-    distance_function: Distance
-    search_schema: Elements
-    """(attribute name, HASH or INLINE_FILTER) in order."""
-    projection: ProjectionKind
-    non_key_attributes: list[str]
-
-    def state(self, resource: int = UNASSIGNED, status: str = "ACTIVE") -> VectorIndexState:
-        return VectorIndexState(resource=resource, status=status, **asdict(self))
-
-
-@dataclass(slots=True)
 class TableDefinition:
+    """The indexes have no resource numbers yet; `new_table` gives them theirs."""
+
     definitions: list[tuple[str, str]]
     key_schema: Elements
     billing_mode: str
     units: tuple[int, int]
-    local_indexes: list[IndexDefinition]
-    global_indexes: list[IndexDefinition]
+    local_indexes: list[IndexState]
+    global_indexes: list[IndexState]
     stream_view_type: str | None = None
     """None: no stream."""
-    vector_indexes: list[VectorDefinition] = field(default_factory=list)
+    vector_indexes: list[VectorIndexState] = field(default_factory=list)
     maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
     """Configured on-demand maximum."""
     warm: tuple[int, int] | None = None
@@ -295,7 +254,7 @@ def _check_global_key(elements: Elements) -> None:
 
 def _local_index(
     index: Mapping[str, Any], table_key: Elements, types: Mapping[str, str], names: set[str]
-) -> IndexDefinition:
+) -> IndexState:
     elements = _elements(index["KeySchema"])
     name = index["IndexName"]
     _check_index_defined(elements, types)
@@ -319,7 +278,7 @@ def _local_index(
 
 def global_index(
     index: Mapping[str, Any], types: Mapping[str, str], names: set[str], billing_mode: str
-) -> IndexDefinition:
+) -> IndexState:
     """Returns the definition of a global index, and adds its name to `names`. Raises ValidationException."""
     elements = _elements(index["KeySchema"])
     _check_index_defined(elements, types)
@@ -335,16 +294,18 @@ def global_index(
     elif throughput is None:
         raise invalid(f"ProvisionedThroughput must be specified for index: {definition.name}")
     else:
-        definition.units = checked_units(throughput, definition.name)
+        definition.throughput = Throughput(*checked_units(throughput, definition.name))
     _take_name(definition.name, names)
-    definition.maximum = checked_maximum(index.get("OnDemandThroughput"), billing_mode, None, definition.name)
-    definition.warm = warm_of_definition(index, billing_mode, definition.units, definition.name)
+    definition.on_demand_maximum = checked_maximum(
+        index.get("OnDemandThroughput"), billing_mode, None, definition.name
+    )
+    definition.warm = warm_of_definition(index, billing_mode, definition.throughput.units, definition.name)
     return definition
 
 
-def _index_definition(index: Mapping[str, Any], elements: Elements) -> IndexDefinition:
+def _index_definition(index: Mapping[str, Any], elements: Elements) -> IndexState:
     kind, attributes = checked_projection(index["Projection"])
-    return IndexDefinition(index["IndexName"], elements, kind, attributes)
+    return IndexState(index["IndexName"], UNASSIGNED, elements, kind, attributes)
 
 
 def _take_name(name: str, names: set[str]) -> None:
@@ -369,7 +330,7 @@ def checked_projection(projection: Mapping[str, Any]) -> tuple[ProjectionKind, l
 def _check_all_used(
     definitions: Sequence[tuple[str, str]],
     key_schema: Elements,
-    indexes: Sequence[IndexDefinition],
+    indexes: Sequence[IndexState],
     searched: Sequence[str],
 ) -> None:
     used = dict.fromkeys([*(name for name, _ in key_schema), *searched])
@@ -382,7 +343,7 @@ def _check_all_used(
         )
 
 
-def check_projected_total(indexes: Sequence[IndexDefinition | VectorDefinition]) -> None:
+def check_projected_total(indexes: Sequence[IndexState | VectorIndexState]) -> None:
     """Checks the sum of attributes that all indexes name for projection. Raises ValidationException."""
     if sum(len(index.non_key_attributes) for index in indexes) > PROJECTED_ATTRIBUTES_PER_TABLE_MAX:
         raise invalid(

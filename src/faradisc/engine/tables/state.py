@@ -76,7 +76,7 @@ class IndexState:
     key_schema: Elements
     projection: ProjectionKind
     non_key_attributes: list[str]
-    throughput: Throughput
+    throughput: Throughput = field(default_factory=Throughput)
     on_demand_maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
     warm: tuple[int, int] | None = None
     """Warm throughput at creation."""
@@ -99,8 +99,8 @@ class IndexState:
 
 @dataclass(slots=True)
 class VectorIndexState:
-    resource: int
     name: str
+    resource: int
     vector_attribute: str
     dimensions: int
     distance_function: Distance

@@ -45,6 +45,12 @@ def new_table(
     numbers: unused resource numbers. settings: further fields of the state.
     """
     on_demand = definition.billing_mode == "PAY_PER_REQUEST"
+    resource = next(numbers)
+    collections_resource = next(numbers) if definition.local_indexes else None
+    for index in definition.local_indexes + definition.global_indexes:
+        index.resource = next(numbers)
+    for vector_index in definition.vector_indexes:
+        vector_index.resource = next(numbers)
     return TableState(
         name=name,
         namespace=namespace,
@@ -52,14 +58,14 @@ def new_table(
         region=region,
         account=account,
         created_ns=now_ns,
-        resource=next(numbers),
-        collections_resource=next(numbers) if definition.local_indexes else None,
+        resource=resource,
+        collections_resource=collections_resource,
         slots=EMBEDDED_SLOTS,
         definitions=definition.definitions,
         key_schema=definition.key_schema,
-        local_indexes=[index.state(next(numbers)) for index in definition.local_indexes],
-        global_indexes=[index.state(next(numbers)) for index in definition.global_indexes],
-        vector_indexes=[index.state(next(numbers)) for index in definition.vector_indexes],
+        local_indexes=definition.local_indexes,
+        global_indexes=definition.global_indexes,
+        vector_indexes=definition.vector_indexes,
         billing_mode=definition.billing_mode,
         ever_on_demand_ns=now_ns if on_demand else None,
         on_demand_switches_ns=[now_ns] if on_demand else [],

@@ -11,12 +11,11 @@ from typing import Any
 
 from faradisc.engine.tables.definition import (
     TableDefinition,
-    VectorDefinition,
     check_projected_total,
     checked_projection,
     invalid,
 )
-from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.state import UNASSIGNED, TableState, VectorIndexState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     LimitExceededException,
@@ -53,7 +52,7 @@ def add_vector_indexes(definition: TableDefinition, request: Mapping[str, Any]) 
 
 def _vector_index(
     index: Mapping[str, Any], types: Mapping[str, str], names: set[str], dimensions: dict[str, int]
-) -> VectorDefinition:
+) -> VectorIndexState:
     """Returns the definition of a vector index; adds its name to `names`, and the dimensions of its
     attribute to `dimensions`. Raises ValidationException."""
     name, attribute = index["IndexName"], index["VectorAttribute"]["AttributeName"]
@@ -72,8 +71,8 @@ def _vector_index(
             "All VectorIndexes on the same vector attribute must use the same dimensions."
         )
     kind, attributes = checked_projection(index["Projection"])
-    return VectorDefinition(
-        name, attribute, count, index["DistanceFunction"], search_schema, kind, attributes
+    return VectorIndexState(
+        name, UNASSIGNED, attribute, count, index["DistanceFunction"], search_schema, kind, attributes
     )
 
 
@@ -164,7 +163,8 @@ def change_vector_indexes(
                 "Subscriber limit exceeded: Number of vector secondary indexes exceeds per-table limit "
                 f"of {VECTOR_INDEXES_PER_TABLE_MAX}"
             )
-        state.vector_indexes.append(definition.state(status="CREATING"))
+        definition.status = "CREATING"
+        state.vector_indexes.append(definition)
         defined = dict(state.definitions)
         searched = dict(definition.search_schema)
         state.definitions += [(n, kind) for n, kind in types.items() if n in searched and n not in defined]
@@ -186,7 +186,7 @@ def check_one_operation(state: TableState, starting: int, deleted: Sequence[str]
         )
 
 
-def _check_not_redefined(state: TableState, definition: VectorDefinition) -> None:
+def _check_not_redefined(state: TableState, definition: VectorIndexState) -> None:
     """A key attribute cannot contain vectors. Raises ValidationException."""
     attribute = definition.vector_attribute
     types = dict(state.definitions)
