@@ -130,31 +130,27 @@ def show(
     entry: bytes, sequence_number: str, *, stream: str, view_type: str, region: str, key: KeySchema
 ) -> Shown | None:
     """Returns the record of an entry; None for the end of a shard. `stream` is the ARN."""
-    _, kind, at_ms, key_length, new_length = _HEAD.unpack_from(entry)
-    if kind == _SHARD_END:
+    parsed = parse_entry(entry)
+    if parsed.is_shard_end:
         return None
-    new_at = _HEAD.size + key_length
-    old_at = new_at + new_length
-    keys = key_of_row(entry[_HEAD.size : new_at], key)
+    keys = key_of_row(parsed.row_key, key)
     size_bytes = item_size(keys)
-    change: dict[str, Any] = {"ApproximateCreationDateTime": at_ms // 1000, "Keys": keys}
-    if new_length:
-        change["NewImage"] = item_record.json_of(entry[new_at:old_at])
-        size_bytes += item_record.size_of(entry[new_at:old_at])
-    if old_at < len(entry):
-        change["OldImage"] = item_record.json_of(entry[old_at:])
-        size_bytes += item_record.size_of(entry[old_at:])
+    change: dict[str, Any] = {"ApproximateCreationDateTime": parsed.at // 1000, "Keys": keys}
+    for name, image in (("NewImage", parsed.new), ("OldImage", parsed.old)):
+        if image:
+            change[name] = item_record.json_of(image)
+            size_bytes += item_record.size_of(image)
     change["SequenceNumber"] = sequence_number
     change["SizeBytes"] = size_bytes
     change["StreamViewType"] = view_type
     shown: dict[str, Any] = {
         "eventID": md5(f"{stream}/{sequence_number}".encode(), usedforsecurity=False).hexdigest(),
-        "eventName": _NAMES[kind & ~_BY_SERVICE],
+        "eventName": parsed.name,
         "eventVersion": "1.1",
         "eventSource": "aws:dynamodb",
         "awsRegion": region,
         "dynamodb": change,
     }
-    if kind & _BY_SERVICE:
+    if parsed.by_service:
         shown["userIdentity"] = _SERVICE_IDENTITY
     return Shown(shown, size_bytes)
