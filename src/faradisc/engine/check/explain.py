@@ -26,6 +26,7 @@ from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part
 
 _BYTES_PER_LINE = 32
+_NS_PER = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 class Field(NamedTuple):
@@ -38,13 +39,48 @@ Fields = list[Field]
 Explain = Callable[[bytes], Fields]
 
 
+def _number(name: str, data: bytes, unit: str = "") -> Field:
+    return Field(name, data, f"{int.from_bytes(data, 'big')}{unit}")
+
+
+def _time(name: str, data: bytes, unit: str) -> Field:
+    """unit: s, ms, us or ns."""
+    time = int.from_bytes(data, "big")
+    return Field(name, data, f"{time} {unit}, {_moment(time * _NS_PER[unit])}")
+
+
+def _moment(ns: int) -> str:
+    """Returns a time as text, also for one that no calendar has."""
+    try:
+        return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return "beyond any calendar"
+
+
+def _string(name: str, data: bytes) -> Field:
+    return Field(name, data, data.decode(errors="replace"))
+
+
+def _printable(data: bytes) -> str:
+    text = data.decode("ascii", errors="replace")
+    return text if text.isascii() and text.isprintable() else data.hex()
+
+
+def _opaque(data: bytes) -> Fields:
+    return [Field("bytes", data, _printable(data))] if data else []
+
+
+def _rest(data: bytes) -> Fields:
+    return [Field("unreadable", data, _printable(data))] if data else []
+
+
 class Layout(NamedTuple):
     """The content of the rows and log entries of a part."""
 
     what: str
-    key: Explain
-    payload: Explain
-    entry: Explain
+    key: Explain = _opaque
+    payload: Explain = _opaque
+    entry: Explain = _opaque
 
 
 SYSTEM_PARTS: dict[Part, str] = {
@@ -63,59 +99,52 @@ class Explainer:
             self._add_table(table)
         for stream in inventory.streams.values():
             key = KeySchema.of_elements(stream.key_schema, stream.types)
-            entry = _entry_of(key, "ms")
-            self._layouts[stream.resource] = Layout(stream_name(stream), _opaque, _opaque, entry)
+            self._layouts[stream.resource] = Layout(stream_name(stream), entry=_entry_of(key, "ms"))
         self._owners = inventory.owners
 
     def _add_table(self, table: TableLayout) -> None:
         name, state = name_of(table), table.state
         layouts = self._layouts
-        layouts[state.resource] = Layout(f"items of {name}", _row_key_of(table.key), record, _opaque)
+        layouts[state.resource] = Layout(f"items of {name}", _row_key_of(table.key), record)
         for index in table.local_indexes + table.global_indexes + table.vector_indexes:
             placement = index.placement
             layouts[placement.resource] = Layout(
                 f"{name}, index {index.name}",
                 _row_key_of(placement.key, placement.table_key),
                 record,
-                _opaque,
             )
         if table.collections is not None:
             layouts[table.collections.resource] = Layout(
-                f"{name}, sizes of item collections", _row_key_of(table.collections.key), _size, _opaque
+                f"{name}, sizes of item collections", _row_key_of(table.collections.key), _size
             )
         if state.ttl is not None and state.ttl.resource is not None:
-            layouts[state.ttl.resource] = Layout(
-                f"{name}, time to live", _expiry_key_of(table.key), _opaque, _opaque
-            )
+            layouts[state.ttl.resource] = Layout(f"{name}, time to live", _expiry_key_of(table.key))
         if state.pitr is not None:
             layouts[state.pitr.resource] = Layout(
-                f"{name}, point-in-time recovery", _change_key_of(table.key), _image, _opaque
+                f"{name}, point-in-time recovery", _change_key_of(table.key), _image
             )
         for destination in state.kinesis:
             if destination.resource is not None:
                 layouts[destination.resource] = Layout(
-                    f"{name}, changes captured for Kinesis", _opaque, _opaque, _entry_of(table.key, "us")
+                    f"{name}, changes captured for Kinesis", entry=_entry_of(table.key, "us")
                 )
 
     def layout(self, part: Part) -> Layout:
         if part in SYSTEM_PARTS:
-            return Layout(SYSTEM_PARTS[part], _SYSTEM_KEYS.get(part, _opaque), _json, _opaque)
+            return Layout(SYSTEM_PARTS[part], _SYSTEM_KEYS.get(part, _opaque), _json)
         resource = int.from_bytes(part[:4], "big")
         known = self._layouts.get(resource)
         if known is not None:
             return known
         owner, _ = self._owners.get(resource, ("nothing that the catalog knows", 0))
-        return Layout(owner, _opaque, _json, _opaque)
+        return Layout(owner, payload=_json)
 
 
 def part_name(part: Part) -> Fields:
     """Returns the fields of a part's name."""
     if len(part) < 5:
         return _opaque(part)
-    fields = [
-        Field("resource", part[:4], str(int.from_bytes(part[:4], "big"))),
-        Field("slot", part[4:5], str(part[4])),
-    ]
+    fields = [_number("resource", part[:4]), _number("slot", part[4:5])]
     if len(part) == HISTORY_PART_BYTES:
         day = int.from_bytes(part[5:], "big")
         fields.append(Field("day", part[5:], _moment(day * DAY_NS)[:10]))
@@ -140,7 +169,7 @@ def _row_key_of(key: KeySchema, table_key: KeySchema | None = None) -> Explain:
                 value, end = decode_component(data, at, kind)
             except (ValueError, IndexError):
                 break
-            fields.append(Field(name, data[at:end], json_text(value)))
+            fields.append(Field(name, data[at:end], orjson.dumps(value).decode()))
             at = end
         return fields + _rest(data[at:])
 
@@ -151,8 +180,7 @@ def _expiry_key_of(key: KeySchema) -> Explain:
     row_key = _row_key_of(key)
 
     def explain(data: bytes) -> Fields:
-        seconds = int.from_bytes(data[:8], "big")
-        return [Field("expires", data[:8], f"{seconds} s, {_moment(seconds * 10**9)}"), *row_key(data[8:])]
+        return [_time("expires", data[:8], "s"), *row_key(data[8:])]
 
     return explain
 
@@ -164,12 +192,8 @@ def _change_key_of(key: KeySchema) -> Explain:
         if len(data) < STAMP_BYTES:
             return _rest(data)
         stamp = data[-STAMP_BYTES:]
-        at_ns = int.from_bytes(stamp[:8], "big")
-        return [
-            *row_key(data[:-STAMP_BYTES]),
-            Field("changed", stamp[:8], f"{at_ns} ns, {_moment(at_ns)}"),
-            Field("number", stamp[8:], str(int.from_bytes(stamp[8:], "big"))),
-        ]
+        row_fields = row_key(data[:-STAMP_BYTES])
+        return [*row_fields, _time("changed", stamp[:8], "ns"), _number("number", stamp[8:])]
 
     return explain
 
@@ -181,38 +205,31 @@ def _catalog_key(data: bytes) -> Fields:
     return [
         Field("namespace", namespace, namespace.decode(errors="replace") or "(the one of all regions)"),
         Field("end", zero, "of the namespace"),
-        Field("table", name, name.decode(errors="replace")),
+        _string("table", name),
     ]
 
 
 def _token_key(data: bytes) -> Fields:
     if data[:1] == b"x":
-        expires_ns = int.from_bytes(data[1:9], "big")
-        return [
-            Field("row", data[:1], "finds a token when it expires"),
-            Field("expires", data[1:9], f"{expires_ns} ns, {_moment(expires_ns)}"),
-            *_token_key(data[9:]),
-        ]
+        row = Field("row", data[:1], "finds a token when it expires")
+        return [row, _time("expires", data[1:9], "ns"), *_token_key(data[9:])]
     account, zero, token = data[1:].partition(b"\x00")
     return [
         Field("row", data[:1], "a token"),
-        Field("account", account, account.decode(errors="replace")),
+        _string("account", account),
         Field("end", zero, "of the account"),
-        Field("token", token, token.decode(errors="replace")),
+        _string("token", token),
     ]
 
 
 def _job_key(data: bytes) -> Fields:
     if len(data) < 5:
         return _opaque(data)
-    return [
-        Field("job", data[:-4], data[:-4].decode(errors="replace")),
-        Field("resource", data[-4:], str(int.from_bytes(data[-4:], "big"))),
-    ]
+    return [_string("job", data[:-4]), _number("resource", data[-4:])]
 
 
 def _stream_key(data: bytes) -> Fields:
-    return [Field("resource", data, str(int.from_bytes(data, "big")))]
+    return [_number("resource", data)]
 
 
 _SYSTEM_KEYS: dict[Part, Explain] = {
@@ -230,10 +247,9 @@ def record(data: bytes) -> Fields:
     """A stored item or index entry."""
     if len(data) < HEADER_BYTES:
         return _rest(data)
-    size = int.from_bytes(data[1:HEADER_BYTES], "big")
     return [
-        Field("format", data[:1], str(data[0])),
-        Field("size", data[1:HEADER_BYTES], f"{size} bytes"),
+        _number("format", data[:1]),
+        _number("size", data[1:HEADER_BYTES], " bytes"),
         Field("item", data[HEADER_BYTES:], data[HEADER_BYTES:].decode(errors="backslashreplace")),
     ]
 
@@ -243,21 +259,13 @@ def _image(data: bytes) -> Fields:
 
 
 def _size(data: bytes) -> Fields:
-    return [Field("size", data, f"{int.from_bytes(data, 'big')} bytes")]
+    return [_number("size", data, " bytes")]
 
 
 def _json(data: bytes) -> Fields:
     if len(data) == 4 and data[:1] != b"[":
-        return [Field("number", data, str(int.from_bytes(data, "big")))]
+        return [_number("number", data)]
     return [Field("state", data, data.decode(errors="backslashreplace"))] if data else []
-
-
-def _opaque(data: bytes) -> Fields:
-    return [Field("bytes", data, _text(data))] if data else []
-
-
-def _rest(data: bytes) -> Fields:
-    return [Field("unreadable", data, _text(data))] if data else []
 
 
 # --- Log entries ---------------------------------------------------------------------------------
@@ -266,7 +274,6 @@ def _rest(data: bytes) -> Fields:
 def _entry_of(key: KeySchema, unit: str) -> Explain:
     """unit: unit of time, ms in a stream and us in a captured log."""
     row_key = _row_key_of(key)
-    to_ns = {"ms": 10**6, "us": 10**3}[unit]
 
     def explain(data: bytes) -> Fields:
         try:
@@ -275,11 +282,11 @@ def _entry_of(key: KeySchema, unit: str) -> Explain:
             return [Field("unreadable", data, str(error))]
         what = (entry.name or "end of a shard") + (" by the service" if entry.by_service else "")
         fields = [
-            Field("format", data[:1], str(data[0])),
+            _number("format", data[:1]),
             Field("what", data[1:2], what),
-            Field("when", data[2:10], f"{entry.at} {unit}, {_moment(entry.at * to_ns)}"),
-            Field("key length", data[10:12], f"{len(entry.row_key)} bytes"),
-            Field("new length", data[12:16], f"{len(entry.new)} bytes"),
+            _time("when", data[2:10], unit),
+            _number("key length", data[10:12], " bytes"),
+            _number("new length", data[12:16], " bytes"),
         ]
         if entry.row_key:
             fields += row_key(entry.row_key)
@@ -291,24 +298,7 @@ def _entry_of(key: KeySchema, unit: str) -> Explain:
     return explain
 
 
-# --- Words ---------------------------------------------------------------------------------------
-
-
-def json_text(value: object) -> str:
-    return orjson.dumps(value).decode()
-
-
-def _text(data: bytes) -> str:
-    text = data.decode("ascii", errors="replace")
-    return text if text.isascii() and text.isprintable() else data.hex()
-
-
-def _moment(ns: int) -> str:
-    """Returns a time as text, also for one that no calendar has."""
-    try:
-        return datetime.fromtimestamp(ns // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    except (ValueError, OverflowError, OSError):
-        return "beyond any calendar"
+# --- Output --------------------------------------------------------------------------------------
 
 
 def joined(fields: Fields) -> bytes:

@@ -6,7 +6,7 @@ must exist. With a gap, readers miss a record; with a counter below the log, a n
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name
 from faradisc.engine.check.items import key_words, read_item
@@ -33,13 +33,12 @@ class LogWalk:
         self._shift = slot_shift(slots)
         self._key = key
 
-    def problems(self, sequence: int, entry: bytes) -> list[Problem]:
-        found: list[Problem] = []
+    def problems(self, sequence: int, entry: bytes) -> Iterator[Problem]:
         if self.first is None:
             self.first = sequence
         elif sequence != self.last + 1:
             missing = f"slot {self._slot}: {self.last + 1} to {sequence - 1}"
-            found.append(Problem(self.where, "log entries are missing", ENTRIES_LOST, missing))
+            yield Problem(self.where, "log entries are missing", ENTRIES_LOST, missing)
         self.last = sequence
         try:
             reason = self._reason(parse_entry(entry))
@@ -47,8 +46,7 @@ class LogWalk:
             reason = str(error)
         if reason:
             detail = f"slot {self._slot}, {sequence}: {reason}"
-            found.append(Problem(self.where, "a log entry cannot be read", LOST, detail))
-        return found
+            yield Problem(self.where, "a log entry cannot be read", LOST, detail)
 
     def _reason(self, entry: Entry) -> str:
         """Returns why an entry is wrong; empty when it is not."""
@@ -63,18 +61,11 @@ class LogWalk:
                 return f"its {name} image cannot be read"
         return ""
 
-    def ending(self, counter: int | None) -> list[Problem]:
+    def ending(self, counter: int | None) -> Iterator[Problem]:
         """Compares the end of the log with the part's counter; None: the counter is unknown."""
-        if self.first is None or counter is None or self.last == counter:
-            return []
-        return [
-            Problem(
-                self.where,
-                "the end of the log differs from its counter",
-                ENTRIES_LOST,
-                f"slot {self._slot}: the last entry is {self.last}, the counter is {counter}",
-            )
-        ]
+        if self.first is not None and counter is not None and self.last != counter:
+            detail = f"slot {self._slot}: the last entry is {self.last}, the counter is {counter}"
+            yield Problem(self.where, "the end of the log differs from its counter", ENTRIES_LOST, detail)
 
 
 async def verify_stream(
@@ -128,17 +119,15 @@ async def _entries(
     report.add_all(walk.ending(counter))
 
 
-def _lineage_problems(where: str, state: StreamState, inventory: Inventory) -> list[Problem]:
+def _lineage_problems(where: str, state: StreamState, inventory: Inventory) -> Iterator[Problem]:
     """Checks that generations follow each other in time and in every slot's numbers."""
-    found: list[Problem] = []
     parts = parts_of(state.resource, state.slots)
     generations = state.generations
     for index, generation in enumerate(generations):
+        number = f"number {index}"
         if len(generation.first) != state.slots:
-            found.append(
-                Problem(where, "a generation does not have one shard per slot", LOST, f"number {index}")
-            )
-            return found
+            yield Problem(where, "a generation does not have one shard per slot", LOST, number)
+            return
         before = generations[index - 1] if index else None
         follows = before is None or (
             generation.began_ns > before.began_ns
@@ -146,18 +135,11 @@ def _lineage_problems(where: str, state: StreamState, inventory: Inventory) -> l
             and all(one >= other for one, other in zip(generation.first, before.first, strict=True))
         )
         if not follows:
-            found.append(
-                Problem(
-                    where, "a generation of shards does not follow the one before", LOST, f"number {index}"
-                )
-            )
+            yield Problem(where, "a generation of shards does not follow the one before", LOST, number)
         if inventory.lists_parts and any(
             first > inventory.parts.get(part, 0) + 1
             for first, part in zip(generation.first, parts, strict=True)
         ):
-            found.append(
-                Problem(where, "a shard begins after the end of its log", ENTRIES_LOST, f"number {index}")
-            )
+            yield Problem(where, "a shard begins after the end of its log", ENTRIES_LOST, number)
     if not generations:
-        found.append(Problem(where, "it has no shards", LOST))
-    return found
+        yield Problem(where, "it has no shards", LOST)
