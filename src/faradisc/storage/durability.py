@@ -45,14 +45,18 @@ Begin = Callable[[], Callable[[], None]]
 """Called in the thread of the commits when a sync starts; returns a function that blocks until it is done."""
 
 
-class InlineSync:
-    """Syncs in the calling thread. `wrote` raises what `failed` raises: errors that are not the disk's."""
+class _Syncs:
+    """The common part of both ways. `failed` is called with the error of a sync, at most once."""
 
     def __init__(self, begin: Begin, failed: Callable[[Exception], None], version: int) -> None:
         self.synced = version
         self._begin = begin
         self._failed = failed
         self._broken = False
+
+
+class InlineSync(_Syncs):
+    """Syncs in the calling thread. `wrote` raises what `failed` raises: errors that are not the disk's."""
 
     def wrote(self, version: int) -> None:
         if self._broken:
@@ -85,14 +89,11 @@ class _Group(asyncio.Future[None]):
         return False
 
 
-class GroupedSync:
+class GroupedSync(_Syncs):
     """Requires: a running asyncio (or uvloop) loop in the thread that calls `wrote` and `wait`."""
 
     def __init__(self, begin: Begin, failed: Callable[[Exception], None], version: int) -> None:
-        self.synced = version
-        self._begin = begin
-        self._failed = failed
-        self._broken = False
+        super().__init__(begin, failed, version)
         self._written = version
         self._loop: asyncio.AbstractEventLoop | None = None
         self._next: _Group | None = None

@@ -170,10 +170,14 @@ class RocksStore(LiveReader):
     async def _show(self, version: int) -> None:
         """Waits until everything up to a version is durable, before it is shown."""
         if version > self._durability.synced:
-            if self._failure is None:
-                await self._durability.wait(version)
-            if version > self._durability.synced:
-                raise self._write_error()
+            await self._wait(self._durability, version)
+
+    async def _wait(self, durability: Durability, version: int) -> None:
+        """Waits for the sync of a version that is not synced. Raises the error that prevents it."""
+        if self._failure is None:
+            await durability.wait(version)
+        if version > durability.synced:
+            raise self._write_error()
 
     async def _show_of(self, parts: Iterable[Part], version: int) -> None:
         """Waits until what was read in some parts is durable; unlogged commits need a flush."""
@@ -185,10 +189,7 @@ class RocksStore(LiveReader):
     async def _wait_flushed(self, version: int) -> None:
         """Waits until tables have everything up to a version."""
         if version > self._flushes.synced:
-            if self._failure is None:
-                await self._flushes.wait(version)
-            if version > self._flushes.synced:
-                raise self._write_error()
+            await self._wait(self._flushes, version)
         self._unlogged = {
             part: newest for part, newest in self._unlogged.items() if newest > self._flushes.synced
         }

@@ -10,6 +10,7 @@ in which they first appear, so that a recording is the same for every engine.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Conflict, Part, ReadOnlyStore, Row, Store
@@ -44,28 +45,21 @@ class _RecordingReader:
     def _row(self, row: Row | None) -> str:
         return "absent" if row is None else f"{self._version(row[0])} {len(row[1])} bytes"
 
-    async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
-    ) -> list[Row | None]:
-        rows = await self._inner.get(part, keys, for_update=for_update, stale_ok=stale_ok)
+    async def get(self, part: Part, keys: Sequence[bytes], **flags: bool) -> list[Row | None]:
+        rows = await self._inner.get(part, keys, **flags)
         asked = ", ".join(map(shown, keys))
-        how = " for_update" * for_update + " stale_ok" * stale_ok
+        how = "".join(f" {name}" for name, is_set in sorted(flags.items()) if is_set)
         self._note(f"get part={shown(part)} [{asked}]{how} -> [{', '.join(map(self._row, rows))}]")
         return rows
 
     async def range(
-        self,
-        part: Part,
-        lo: bytes | None,
-        hi: bytes | None,
-        *,
-        limit: int,
-        reverse: bool = False,
-        max_bytes: int | None = None,
+        self, part: Part, lo: bytes | None, hi: bytes | None, *, limit: int, **options: Any
     ) -> list[tuple[bytes, Row]]:
-        page = await self._inner.range(part, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
+        page = await self._inner.range(part, lo, hi, limit=limit, **options)
         bounds = f"{'' if lo is None else shown(lo)}..{'' if hi is None else shown(hi)}"
-        how = " reverse" * reverse + (f" max_bytes={max_bytes}" if max_bytes is not None else "")
+        max_bytes = options.get("max_bytes")
+        how = " reverse" * options.get("reverse", False)
+        how += f" max_bytes={max_bytes}" if max_bytes is not None else ""
         rows = ", ".join(f"{shown(key)}={self._row(row)}" for key, row in page)
         self._note(f"range part={shown(part)} {bounds} limit={limit}{how} -> [{rows}]")
         return page
