@@ -101,7 +101,7 @@ async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> di
 
 def _payload(prepared: Prepared) -> int:
     """Returns the bytes that a statement sends: the item of an INSERT, the values of any other."""
-    return item_size(prepared.item) if prepared.item else sum(map(value_size, prepared.values))
+    return item_size(prepared.item) if prepared.item else sum(map(value_size, prepared.values.values()))
 
 
 def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:

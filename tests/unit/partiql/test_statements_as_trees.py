@@ -43,7 +43,7 @@ def select(text: str) -> Select:
 
 
 def where(condition: str) -> list[object]:
-    return [conjunct.tree for conjunct in select(f"SELECT * FROM t WHERE {condition}").where.conjuncts]
+    return [conjunct.program[-1] for conjunct in select(f"SELECT * FROM t WHERE {condition}").where.conjuncts]
 
 
 def clause(condition: str) -> Clause | None:

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from faradisc.language.expressions import errors, predicates
-from faradisc.language.expressions.binder import NO_PLACEHOLDERS, Placeholders
+from faradisc.language.expressions.binder import Placeholders
 from faradisc.language.expressions.cache import BoundCache, key_of
 from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_condition
@@ -34,7 +34,6 @@ from faradisc.language.expressions.syntax import (
     Path,
     Predicate,
     ValueRef,
-    operands_first,
 )
 from faradisc.language.expressions.syntax import Condition as ConditionTree
 from faradisc.limits import IN_OPERANDS_MAX
@@ -90,9 +89,11 @@ def bind_condition(text: str, kind: ConditionKind, placeholders: Placeholders) -
         raise error.within(kind) from None
 
 
-def condition_of_tree(root: ConditionTree, paths: tuple[Path, ...]) -> Condition:
-    """Binds a tree that holds its values, as legacy parameters and PartiQL build it."""
-    return Condition(_bind_program(operands_first(root), NO_PLACEHOLDERS), paths, NO_PLACEHOLDERS)
+def condition_of_program(
+    program: Sequence[ConditionTree], paths: tuple[Path, ...], placeholders: Placeholders
+) -> Condition:
+    """Binds the nodes of a tree, each after its parts, as legacy parameters and PartiQL build it."""
+    return Condition(_bind_program(program, placeholders), paths, placeholders)
 
 
 def check_condition(parsed: ParsedCondition, placeholders: Placeholders) -> None:

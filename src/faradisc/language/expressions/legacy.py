@@ -13,7 +13,8 @@ from typing import Any
 
 from faradisc.errors import RequestRuleError, ValidationException
 from faradisc.language.expressions import errors
-from faradisc.language.expressions.condition import Condition, condition_of_tree
+from faradisc.language.expressions.binder import NO_PLACEHOLDERS
+from faradisc.language.expressions.condition import Condition, condition_of_program
 from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.expressions.key_condition import (
     INDEX_CLAUSES_MAX,
@@ -22,7 +23,15 @@ from faradisc.language.expressions.key_condition import (
     KeyClauses,
 )
 from faradisc.language.expressions.projection import Projection
-from faradisc.language.expressions.syntax import Action, Constant, Junction, Negation, Path, Predicate
+from faradisc.language.expressions.syntax import (
+    Action,
+    Constant,
+    Junction,
+    Negation,
+    Path,
+    Predicate,
+    operands_first,
+)
 from faradisc.language.expressions.syntax import Condition as ConditionTree
 from faradisc.language.expressions.update import Update, update_of_actions
 from faradisc.model.values.attribute import SET_TYPES, AttributeValue, compare, type_of
@@ -132,9 +141,9 @@ def _joined(
     if not trees:
         return None
     paths = tuple(Path((name,)) for name in conditions)
-    if len(trees) == 1:
-        return condition_of_tree(trees[0], paths)
-    return condition_of_tree(Junction("OR" if conditional_operator == "OR" else "AND", tuple(trees)), paths)
+    joined = Junction("OR" if conditional_operator == "OR" else "AND", tuple(trees))
+    program = operands_first(trees[0] if len(trees) == 1 else joined)
+    return condition_of_program(program, paths, NO_PLACEHOLDERS)
 
 
 def _expected_tree(name: str, condition: Mapping[str, Any]) -> ConditionTree:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.binder import NO_PLACEHOLDERS, Placeholders
@@ -147,12 +148,14 @@ def bind_update(text: str, placeholders: Placeholders) -> Update:
         raise error.within("UpdateExpression") from None
 
 
-def update_of_actions(actions: Sequence[Action], mismatch: type[UpdateError]) -> Update:
-    """Returns an update whose actions hold their values, as AttributeUpdates and PartiQL build them."""
+def update_of_actions(
+    actions: Sequence[Action], mismatch: type[UpdateError], values: Values = MappingProxyType({})
+) -> Update:
+    """Returns an update of actions as AttributeUpdates and PartiQL build them, with the values they name."""
     compiler = ActionCompiler(NO_PLACEHOLDERS, mismatch)
     touched = tuple([NO_PLACEHOLDERS.path(action.path) for action in actions])
     computes = list(map(compiler.compute, actions))
-    return Update(_Plan(actions, touched, computes, compiler.checks, touched), NO_PLACEHOLDERS.values)
+    return Update(_Plan(actions, touched, computes, compiler.checks, touched), values)
 
 
 _plans: BoundCache[_Plan] = BoundCache()

@@ -14,22 +14,11 @@ from collections.abc import Sequence
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition, Update
 from faradisc.language.expressions import errors as expression_errors
-from faradisc.language.expressions.binder import NO_PLACEHOLDERS
-from faradisc.language.expressions.condition import condition_of_tree
+from faradisc.language.expressions.binder import Placeholders
+from faradisc.language.expressions.condition import condition_of_program
 from faradisc.language.expressions.predicates import all_of
-from faradisc.language.expressions.syntax import (
-    Action,
-    Arithmetic,
-    Call,
-    Constant,
-    Junction,
-    Negation,
-    Operand,
-    Predicate,
-    ValueRef,
-    operands_first,
-)
 from faradisc.language.expressions.syntax import Condition as ConditionTree
+from faradisc.language.expressions.syntax import Constant, Predicate, ValueRef
 from faradisc.language.expressions.update import update_of_actions
 from faradisc.language.partiql import errors, syntax
 from faradisc.language.partiql.syntax import BagOf, ListOf, MapOf, Parameter, Statement, Template, Where
@@ -37,8 +26,8 @@ from faradisc.language.partiql.values import bag_of
 from faradisc.model.values.attribute import SET_TYPES, AttributeValue, type_of
 from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED
 
-Values = list[AttributeValue]
-"""The values of a statement's templates, in order."""
+Values = dict[str, AttributeValue]
+"""The values of a statement's templates, by the names of the references to them."""
 
 
 def fill_templates(statement: Statement, parameters: Sequence[AttributeValue]) -> Values:
@@ -48,7 +37,7 @@ def fill_templates(statement: Statement, parameters: Sequence[AttributeValue]) -
     """
     if len(parameters) != statement.parameters:
         raise errors.StatementError(errors.PARAMETER_COUNT)
-    return [fill(template, parameters) for template in statement.templates]
+    return {str(at): fill(template, parameters) for at, template in enumerate(statement.templates)}
 
 
 def fill(template: Template, parameters: Sequence[AttributeValue]) -> AttributeValue:
@@ -90,12 +79,12 @@ def _fits(value: AttributeValue, levels: int) -> bool:
 class Conditions:
     """The conjuncts of a WHERE clause, each bound at its first use."""
 
-    __slots__ = ("_bound", "_conjuncts", "_values")
+    __slots__ = ("_bound", "_conjuncts", "_placeholders")
 
     def __init__(self, where: Where, values: Values) -> None:
         """Runs every check of every conjunct. Raises ExpressionError."""
         self._conjuncts = where.conjuncts
-        self._values = values
+        self._placeholders = Placeholders(None, values)
         self._bound: dict[int, Condition] = {}
         for at in where.to_check:
             self._bind(at)
@@ -108,39 +97,25 @@ class Conditions:
         if len(bound) == 1:
             return bound[0]
         paths = tuple([path for at in positions for path in self._conjuncts[at].paths])
-        return Condition(all_of([condition.matches for condition in bound]), paths, NO_PLACEHOLDERS)
+        return Condition(all_of([condition.matches for condition in bound]), paths, self._placeholders)
 
     def _bind(self, at: int) -> Condition:
         condition = self._bound.get(at)
         if condition is None:
-            conjunct = self._conjuncts[at]
-            tree = _with_values(conjunct.tree, self._values) if conjunct.has_refs else conjunct.tree
-            condition = self._bound[at] = condition_of_tree(tree, conjunct.paths)
+            conjunct, placeholders = self._conjuncts[at], self._placeholders
+            program = [_spread(node, placeholders) for node in conjunct.program]
+            condition = condition_of_program(program, conjunct.paths, placeholders)
+            self._bound[at] = condition
         return condition
 
 
-def _with_values(root: ConditionTree, values: Values) -> ConditionTree:
-    """Returns the tree with constants in place of references. Does not recurse."""
-    done: list[ConditionTree] = []
-    for node in operands_first(root):
-        if isinstance(node, Predicate):
-            done.append(_predicate(node, values))
-        elif isinstance(node, Negation):
-            done.append(Negation(done.pop()))
-        else:
-            parts = tuple(done[-len(node.parts) :])
-            del done[-len(node.parts) :]
-            done.append(Junction(node.operator, parts))
-    return done[0]
-
-
-def _predicate(node: Predicate, values: Values) -> Predicate:
-    if node.operator == "IN ?":
-        operand, options = node.operands
-        assert isinstance(options, ValueRef)
-        spread = [Constant(option) for option in spread_list(values[int(options.name)])]
-        return Predicate("IN", (_operand(operand, values), *spread))
-    return Predicate(node.operator, tuple([_operand(operand, values) for operand in node.operands]))
+def _spread(node: ConditionTree, placeholders: Placeholders) -> ConditionTree:
+    """Returns a node with IN in place of `IN ?`. Raises ExpressionError unless the parameter is a list."""
+    if type(node) is not Predicate or node.operator != "IN ?":
+        return node
+    operand, options = node.operands
+    assert isinstance(options, ValueRef)
+    return Predicate("IN", (operand, *map(Constant, spread_list(placeholders.value(options.name)))))
 
 
 def spread_list(value: AttributeValue) -> list[AttributeValue]:
@@ -151,19 +126,6 @@ def spread_list(value: AttributeValue) -> list[AttributeValue]:
     return options
 
 
-def _operand(operand: Operand, values: Values) -> Operand:
-    """Recurses once per nested call."""
-    match operand:
-        case ValueRef(name):
-            return Constant(values[int(name)])
-        case Call(name, operands):
-            return Call(name, tuple([_operand(inner, values) for inner in operands]))
-        case Arithmetic(operator, (left, right)):
-            return Arithmetic(operator, (_operand(left, values), _operand(right, values)))
-        case _:
-            return operand
-
-
 # --- Updates -------------------------------------------------------------------------------------
 
 
@@ -172,8 +134,4 @@ def bind_update(update: syntax.Update, values: Values) -> Update:
     for value, function, at in update.set_values:
         if type_of(syntax.constant_value(value, values)) not in SET_TYPES:
             raise errors.StatementError(errors.SET_FUNCTION_SECOND.format(name=function, at=at))
-    actions = [
-        Action(action.verb, action.path, None if action.operand is None else _operand(action.operand, values))
-        for action in update.actions
-    ]
-    return update_of_actions(actions, expression_errors.IncorrectOperand)
+    return update_of_actions(update.actions, expression_errors.IncorrectOperand, values)

@@ -260,8 +260,8 @@ def _check_left(cursor: Cursor, operand: Operand, token: Token) -> None:
 
 def _conjunct(tree: Condition) -> Conjunct:
     paths: list[Path] = []
-    has_refs = False
-    for node in operands_first(tree):
+    program = operands_first(tree)
+    for node in program:
         if isinstance(node, Predicate):
             waiting = list(node.operands)
             while waiting:
@@ -270,8 +270,7 @@ def _conjunct(tree: Condition) -> Conjunct:
                     paths.append(operand)
                 elif isinstance(operand, Call):
                     waiting.extend(operand.operands)
-                has_refs = has_refs or isinstance(operand, ValueRef)
-    return Conjunct(tree, tuple(paths), _clause_of(tree), has_refs)
+    return Conjunct(program, tuple(paths), _clause_of(tree))
 
 
 def _clause_of(tree: Condition) -> Clause | None:

@@ -11,7 +11,7 @@ binder only fills in the parameters.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -77,12 +77,11 @@ class Clause:
 class Conjunct:
     """One of the conditions that AND joins at the top of a WHERE clause."""
 
-    tree: Condition
-    """May have predicates "IN ?", whose second operand is a list; the binder replaces them with IN."""
+    program: tuple[Condition, ...]
+    """The nodes of its tree, each after its parts. May have predicates "IN ?", whose second operand is a
+    list; the binder replaces them with IN."""
     paths: tuple[Path, ...]
     clause: Clause | None
-    has_refs: bool
-    """Whether the tree has references to values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +203,6 @@ class Statement:
         return isinstance(self.body, Select)
 
 
-def constant_value(value: Value, values: list[AttributeValue]) -> AttributeValue:
+def constant_value(value: Value, values: Mapping[str, AttributeValue]) -> AttributeValue:
     """Returns the value of a constant, or of a reference into the bound templates."""
-    return value.value if isinstance(value, Constant) else values[int(value.name)]
+    return value.value if isinstance(value, Constant) else values[value.name]
