@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
-from faradisc.services.cloudwatch.arithmetic import DEPTH_MAX, Array, Surroundings, Value, Work, calculate
+from faradisc.services.cloudwatch.arithmetic import DEPTH_MAX, Surroundings, calculate
+from faradisc.services.cloudwatch.series_math import Array, Value, Work
 from faradisc.services.cloudwatch.tokens import names_in, search_periods
 
 MINUTE = 60_000_000_000

@@ -9,15 +9,8 @@ from typing import Any, Final
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.errors import ValidationException
-from faradisc.services.cloudwatch.arithmetic import (
-    Array,
-    Search,
-    Series,
-    Surroundings,
-    Value,
-    Work,
-    calculate,
-)
+from faradisc.services.cloudwatch.arithmetic import Search, Surroundings, calculate
+from faradisc.services.cloudwatch.series_math import Array, Series, Value, Work
 from faradisc.services.cloudwatch.sources import MetricName, Sources, dimensions_of
 from faradisc.services.cloudwatch.statistics import is_statistic, value_of
 from faradisc.services.cloudwatch.tokens import names_in, search_periods

@@ -13,11 +13,11 @@ from faradisc.capacity.config import DAY_NS, MINUTE_NS, SECOND_NS
 from faradisc.clock import epoch_seconds
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Call
-from faradisc.services.cloudwatch.arithmetic import Array, Series
 from faradisc.services.cloudwatch.custom import POINTS_MAX
 from faradisc.services.cloudwatch.errors import InvalidNextToken
 from faradisc.services.cloudwatch.operations.moments import moment_ns
 from faradisc.services.cloudwatch.queries import Query, evaluate, queries_of
+from faradisc.services.cloudwatch.series_math import Array, Series
 from faradisc.services.cloudwatch.service import CloudWatch
 
 DATAPOINTS_MAX: Final = 100_800
