@@ -26,8 +26,8 @@ import orjson
 from faradisc.protocol import failures
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.service_model import operations_by_target
-from faradisc.testing.shape_check import check_error, check_output
 from fixtures.in_process import AUTHORIZATION, InProcess
+from fixtures.shape_check import check_error, check_output
 
 from .exchanges import BUCKETS, LINES, begin_tasks
 from .tables import CANARY, TABLES

@@ -7,7 +7,6 @@ Sans I/O: nothing here opens a socket, asks the clock or waits; `front.answer` a
     front.py          the ordered checks of one request
     executor.py       what the front end needs of a database
     failures.py       exceptions as errors of the API
-    target.py         X-Amz-Target
     body.py           gzip and JSON, within limits
     service_model.py  the shapes of the service
     overrides.py      where the service differs from its model

@@ -31,8 +31,8 @@ from faradisc.protocol.executor import Executor
 from faradisc.protocol.failures import as_api_error, not_offered
 from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.recognise import service_request_of
+from faradisc.protocol.service_model import operation_of
 from faradisc.protocol.shapes import CheckedShape, Sizes
-from faradisc.protocol.target import operation_of
 
 LARGE_BODY_BYTES_MIN: Final = 128 * KB
 """Larger bodies are read and checked apart from other requests."""

@@ -159,31 +159,18 @@ def _attribute(raw: Any, *, in_collection: bool) -> None:
                 value[kind] = check(content, pending)
 
 
-def _string_member(content: Any, _pending: list[Any]) -> Any:
-    return _string(content, "string")
+def _scalar_member(kind: str) -> Callable[[Any, list[Any]], Any]:
+    return lambda content, _pending: _SCALARS[kind](content, kind)
 
 
-def _blob_member(content: Any, _pending: list[Any]) -> Any:
-    return _blob(content, "blob")
+def _set_member(kind: str) -> Callable[[Any, list[Any]], Any]:
+    def check(content: Any, _pending: list[Any]) -> list[str]:
+        _expect_list(content)
+        if None in content:
+            _reject(_FIELD_TYPE)
+        return [_SCALARS[kind](entry, kind) for entry in content]
 
-
-def _boolean_member(content: Any, _pending: list[Any]) -> Any:
-    return _boolean(content, "boolean")
-
-
-def _string_set_member(content: Any, _pending: list[Any]) -> Any:
-    return _set(content, _string, "string")
-
-
-def _blob_set_member(content: Any, _pending: list[Any]) -> Any:
-    return _set(content, _blob, "blob")
-
-
-def _set(content: Any, scalar: Callable[[Any, str], str], kind: str) -> list[str]:
-    _expect_list(content)
-    if None in content:
-        _reject(_FIELD_TYPE)
-    return [scalar(entry, kind) for entry in content]
+    return check
 
 
 def _list_member(content: Any, pending: list[Any]) -> Any:
@@ -202,16 +189,13 @@ def _map_member(content: Any, pending: list[Any]) -> Any:
 
 
 _ATTRIBUTE_MEMBERS: Final[dict[str, Callable[[Any, list[Any]], Any]]] = {
-    "S": _string_member,
-    "N": _string_member,
-    "B": _blob_member,
-    "SS": _string_set_member,
-    "NS": _string_set_member,
-    "BS": _blob_set_member,
+    **dict.fromkeys(("S", "N"), _scalar_member("string")),
+    **dict.fromkeys(("NULL", "BOOL"), _scalar_member("boolean")),
+    **dict.fromkeys(("SS", "NS"), _set_member("string")),
+    "B": _scalar_member("blob"),
+    "BS": _set_member("blob"),
     "M": _map_member,
     "L": _list_member,
-    "NULL": _boolean_member,
-    "BOOL": _boolean_member,
 }
 
 

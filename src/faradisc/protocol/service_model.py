@@ -17,6 +17,8 @@ from typing import Any
 
 import orjson
 
+from faradisc.errors import UnknownOperationException
+
 API_VERSION = "2012-08-10"
 SERVICES = ("dynamodb", "dynamodbstreams")
 OTHER_SERVICE_VERSIONS = {"application-autoscaling": "2016-02-06", "cloudwatch": "2010-08-01"}
@@ -100,6 +102,17 @@ def operations_by_target() -> dict[bytes, Operation]:
     return {
         operation.target: operation for service in SERVICES for operation in load(service).operations.values()
     }
+
+
+def operation_of(target: bytes | None) -> Operation:
+    """Returns the operation of an X-Amz-Target, which is `<prefix of the service>.<Operation>` exactly.
+
+    Raises UnknownOperationException, without text (errors.md section 5), if it is missing or unknown.
+    """
+    operation = operations_by_target().get(target) if target is not None else None
+    if operation is None:
+        raise UnknownOperationException
+    return operation
 
 
 def operation_named(name: str) -> Operation | None:

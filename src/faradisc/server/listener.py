@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import time
 from collections.abc import Sequence
+from email.utils import formatdate
 
 from faradisc.clock import Clock
 from faradisc.server.connection import Connection, Handler, Shared
@@ -15,16 +15,10 @@ TICK_S = 1.0
 TICKS_PER_SWEEP = 5
 BACKLOG = 1024
 
-_DAYS = (b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun")
-_MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
-
 
 def http_date(now_ns: int) -> bytes:
     """Returns the value of a Date header: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7)."""
-    at = time.gmtime(now_ns // 1_000_000_000)
-    day, month = _DAYS[at.tm_wday], _MONTHS[at.tm_mon - 1]
-    clock = (at.tm_hour, at.tm_min, at.tm_sec)
-    return b"%b, %02d %b %d %02d:%02d:%02d GMT" % (day, at.tm_mday, month, at.tm_year, *clock)
+    return formatdate(now_ns // 1_000_000_000, usegmt=True).encode()
 
 
 class Listener:

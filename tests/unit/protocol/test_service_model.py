@@ -10,7 +10,7 @@ import pytest
 from faradisc import errors
 from faradisc.errors import UnknownOperationException
 from faradisc.protocol import overrides, service_model
-from faradisc.protocol.target import operation_of
+from faradisc.protocol.service_model import operation_of
 
 
 def test_counts_and_targets() -> None:

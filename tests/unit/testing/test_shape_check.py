@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.testing.shape_check import check_error, check_output
+from fixtures.shape_check import check_error, check_output
 
 MODELLED = "com.amazonaws.dynamodb.v20120810#"
 SERVICE = "com.amazon.coral.service#"

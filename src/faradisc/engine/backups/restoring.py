@@ -221,7 +221,7 @@ class Restores:
             moved = Batch(
                 JOBS_PART,
                 checks=[(key, row[0] if row is not None else 0)],
-                puts=[(key, following.stored())],
+                puts=[(key, orjson.dumps(following, default=list))],
             )
             await write_new(self._store, table, records, also=moved)
             return
@@ -284,27 +284,21 @@ class Restores:
         await self._catalog.delete(table, while_in_use=True)
 
 
-class _Progress:
-    """The progress of a restore."""
+class _Progress(NamedTuple):
+    """The progress of a restore, stored as a JSON list."""
 
-    __slots__ = ("at", "cursor", "items")
-
-    def __init__(self, at: int, items: int, cursor: Cursor | None) -> None:
-        self.at = at
-        """Bytes of the backup's rows that are written."""
-        self.items = items
-        self.cursor = cursor
-        """The position in the past; None: all is read."""
+    at: int = 0
+    """Bytes of the backup's rows that are written."""
+    items: int = 0
+    cursor: Cursor | None = Cursor()
+    """The position in the past; None: all is read."""
 
     @classmethod
     def of(cls, stored: bytes | None) -> _Progress:
         if stored is None:
-            return cls(0, 0, Cursor())
+            return cls()
         at, items, cursor = orjson.loads(stored)
         return cls(at, items, Cursor(*cursor) if cursor is not None else None)
-
-    def stored(self) -> bytes:
-        return orjson.dumps([self.at, self.items, None if self.cursor is None else list(self.cursor)])
 
 
 async def write_new(store: Store, table: Table, records: Sequence[Record], *, also: Batch) -> bool:

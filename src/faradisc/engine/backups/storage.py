@@ -35,43 +35,33 @@ class BackupStorage(Protocol):
 
     def names(self) -> list[str]:
         """Returns the names of the finished backups."""
-        ...
 
     def append(self, name: str, data: bytes) -> None:
         """Appends to the rows of an unfinished backup; begins it if necessary."""
-        ...
 
     def finish(self, name: str, manifest: bytes) -> None:
         """Makes all rows and the manifest durable; the backup then becomes visible atomically."""
-        ...
 
     def remove(self, name: str) -> None:
         """Removes a backup, finished or not, if it exists."""
-        ...
 
     def remove_unfinished(self) -> None:
         """Removes the unfinished backups that a crash has left."""
-        ...
 
     def manifest(self, name: str) -> bytes:
         """Returns the manifest of a finished backup. Raises Damaged if it is missing."""
-        ...
 
     def size(self, name: str) -> int:
         """Returns the size of the rows of a finished backup. Raises Damaged if they are missing."""
-        ...
 
     def read(self, name: str, at: int, size: int) -> bytes:
         """Returns up to `size` bytes of the rows of a finished backup. Raises Damaged if they are missing."""
-        ...
 
     def free_bytes(self) -> int | None:
         """Returns the free space; None where only memory limits it."""
-        ...
 
     def close(self) -> None:
         """Closes unfinished backups; the next start removes them."""
-        ...
 
 
 async def run_blocking(storage: BackupStorage, call: Callable[..., T], *arguments: object) -> T:
