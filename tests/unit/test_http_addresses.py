@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 from faradisc.addresses import completed, http_address
 from faradisc.cli.databases import address
-from faradisc.cli.requests import Requests, Unreachable
 from faradisc.cli.waiting import wait
+from faradisc.errors import Unreachable
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.tools.consumers.posting import Poster
+from faradisc.tools.transfer.endpoints import Remote
 
 UNUSABLE = [
     "",
@@ -45,7 +46,7 @@ def test_commands_and_settings_report_unusable_addresses(url: str) -> None:
     with pytest.raises(BadParameter, match="is not an http:// or https:// address"):
         address(None, None, url)  # type: ignore[arg-type]
     with pytest.raises(Unreachable, match="is not an http:// or https:// address"):
-        Requests(url, None)
+        Remote(url, None)
     for setting in ("s3_endpoint", "kinesis_endpoint_url"):
         with pytest.raises(SettingsError, match=r"is not an http:// or https:// address\.$"):
             ServerSettings(**{setting: url})  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
     main.py        the list of commands
     serving.py     `faradisc serve`, with an option for each setting of `server/settings.py`
     databases.py   the options for a database, and access to it
-    requests.py    requests to a server
     tables.py      tables on the standard output
     trace_file.py  the lines of a recorded trace
     failing.py     ends a command with an error

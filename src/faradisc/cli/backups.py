@@ -8,12 +8,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from faradisc.cli.databases import Answer, Database, reached, which_database
+from faradisc.cli.databases import reached, which_database
 from faradisc.cli.failing import fail
+
+if TYPE_CHECKING:
+    from faradisc.tools.transfer.endpoints import Endpoint
+
+Answer = dict[str, Any]
 
 
 @click.group()
@@ -29,22 +34,24 @@ def create(table: str, *, name: str | None, url: str, data_dir: Path | None, reg
     """Create a backup of TABLE, wait until it is available, and print its ARN."""
     with reached(url, data_dir, region) as database:
         chosen = name or f"{table.rpartition('/')[2]}-{_now():%Y%m%d-%H%M%S}"
-        arn = database.call("CreateBackup", TableName=table, BackupName=chosen)["BackupDetails"]["BackupArn"]
+        arn = database.call("CreateBackup", {"TableName": table, "BackupName": chosen})["BackupDetails"][
+            "BackupArn"
+        ]
         _follow_backup(database, arn)
     click.echo(arn)
 
 
-def _follow_backup(database: Database, arn: str) -> None:
+def _follow_backup(database: Endpoint, arn: str) -> None:
     from faradisc.errors import RequestRejected  # noqa: PLC0415
 
-    described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+    described = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
     size = described["SourceTableDetails"].get("TableSizeBytes", 0)
     with _progress("backup", size) as show:
         while described["BackupDetails"]["BackupStatus"] != "AVAILABLE":
             show(described["BackupDetails"].get("BackupSizeBytes", 0))
             database.wait()
             try:
-                described = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+                described = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
             except RequestRejected as rejection:
                 if rejection.code == "BackupNotFoundException":
                     fail("The backup has failed and was removed; the log of the database has the reason.")
@@ -62,7 +69,7 @@ def list_(table: str | None, *, as_json: bool, url: str, data_dir: Path | None, 
     found: list[Answer] = []
     with reached(url, data_dir, region) as database:
         while True:
-            page = database.call("ListBackups", **request)
+            page = database.call("ListBackups", request)
             found += page["BackupSummaries"]
             if "LastEvaluatedBackupArn" not in page:
                 break
@@ -88,7 +95,7 @@ def _row(summary: Answer) -> tuple[str, ...]:
 def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> None:
     """Delete the backup with this ARN."""
     with reached(url, data_dir, region) as database:
-        database.call("DeleteBackup", BackupArn=arn)
+        database.call("DeleteBackup", {"BackupArn": arn})
 
 
 @backup.command()
@@ -134,26 +141,26 @@ def restore(
         raise click.UsageError("Give --from-backup, or --from-table with or without --at.")
     with reached(url, data_dir, region) as database:
         if arn is not None:
-            details = database.call("DescribeBackup", BackupArn=arn)["BackupDescription"]
+            details = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
             items = details["SourceTableDetails"].get("ItemCount", 0)
-            database.call("RestoreTableFromBackup", TargetTableName=target, BackupArn=arn)
+            database.call("RestoreTableFromBackup", {"TargetTableName": target, "BackupArn": arn})
         else:
             moment: Answer = (
                 {"UseLatestRestorableTime": True} if at is None else {"RestoreDateTime": _seconds(at)}
             )
             request = {"TargetTableName": target, "SourceTableName": source, **moment}
-            database.call("RestoreTableToPointInTime", **request)
-            items = database.call("DescribeTable", TableName=source)["Table"]["ItemCount"]
+            database.call("RestoreTableToPointInTime", request)
+            items = database.call("DescribeTable", {"TableName": source})["Table"]["ItemCount"]
         _follow_restore(database, target, items)
 
 
-def _follow_restore(database: Database, target: str, items: int) -> None:
+def _follow_restore(database: Endpoint, target: str, items: int) -> None:
     from faradisc.errors import RequestRejected  # noqa: PLC0415
 
     with _progress("restore", items) as show:
         while True:
             try:
-                table = database.call("DescribeTable", TableName=target)["Table"]
+                table = database.call("DescribeTable", {"TableName": target})["Table"]
             except RequestRejected as rejection:
                 if rejection.code == "ResourceNotFoundException":
                     fail(f"{target} could not be restored and was removed; the log has the reason.")

@@ -7,23 +7,20 @@ GET  /_faradisc/check    200 with the status none, running, done or failed, and 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any, NoReturn
 
-from faradisc.cli.requests import Requests
 from faradisc.errors import Unreachable
+from faradisc.tools.transfer.endpoints import Remote
 
 PATH = "/_faradisc/check"
-PAUSE_S = 0.2
 
 
 def check_online(url: str, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
     """Returns the report of the server's check; calls `fail` with a sentence when there is none."""
-    pause = threading.Event()
     try:
-        with closing(Requests(url, None)) as server:
+        with closing(Remote(url, None, local=True)) as server:
             status, _ = server.page("POST", PATH)
             if status not in (202, 409):
                 fail(
@@ -39,7 +36,7 @@ def check_online(url: str, fail: Callable[[str], NoReturn]) -> dict[str, Any]:
                     return {"place": url, **document}
                 if document["status"] != "running":
                     fail(f"The server could not check its data: {document.get('reason', document['status'])}")
-                pause.wait(PAUSE_S)
+                server.wait()
     except Unreachable as error:
         fail(str(error))
     except (ValueError, KeyError, TypeError) as error:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import click
 
 from faradisc.cli.databases import endpoint
 from faradisc.cli.failing import fail
-
-PAUSE_S = 0.1
 
 
 @click.command()
@@ -34,24 +32,26 @@ def seed(
     output of `terraform show -json`; .tf and .tf.json with literal values). Items: items/TABLE.json, .jsonl
     or .csv. Existing tables stay unchanged.
     """
-    from faradisc.cli.requests import Requests  # noqa: PLC0415 - slow to import
-    from faradisc.errors import Unreachable  # noqa: PLC0415
+    from faradisc.errors import Unreachable  # noqa: PLC0415 - slow to import
     from faradisc.storage.immediate import run  # noqa: PLC0415
     from faradisc.tools.seeding import apply, read_seed  # noqa: PLC0415
+    from faradisc.tools.transfer.endpoints import Remote  # noqa: PLC0415
 
     if not directory.is_dir():
         fail(f"The directory {directory} does not exist.")
     found = read_seed(directory, _pairs(parameters))
     if not found.tables and not found.errors:
         fail(f"{directory} defines no table.")
-    pause = threading.Event()
-
-    async def wait() -> None:
-        pause.wait(PAUSE_S)
-
     try:
-        with closing(Requests(url, region)) as requests:
-            outcome = run(apply(found, requests.call, wait, replace=replace))
+        with closing(Remote(url, region, local=True)) as server:
+
+            async def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
+                return server.call(operation, request)
+
+            async def wait() -> None:
+                server.wait()
+
+            outcome = run(apply(found, call, wait, replace=replace))
     except Unreachable as error:
         fail(str(error))
     for note in outcome.notes:

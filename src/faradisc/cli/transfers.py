@@ -248,7 +248,7 @@ def _endpoint(
     from faradisc.storage import format as data_format  # noqa: PLC0415 - slow to import
     from faradisc.tools.transfer.endpoints import Directory, Remote  # noqa: PLC0415
 
-    url = None if location["url"] == "aws" else location["url"]
+    url = None if location["url"] in (None, "aws") else location["url"].rstrip("/") + "/"
     opened: Endpoint
     if location["data_dir"] is not None:
         if not create:

@@ -6,21 +6,27 @@ pauses that double.
 
 from __future__ import annotations
 
+import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
-from faradisc.database import Database
-from faradisc.engine.exchange.locations import Locations
+from faradisc.addresses import completed, http_address
 from faradisc.errors import ApiError, RequestRejected, Unreachable
-from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
+
+if TYPE_CHECKING:
+    from faradisc.engine.exchange.locations import Locations
 
 ATTEMPTS_MAX = 10
 PAUSE_S = 0.05
 PAUSE_S_MAX = 5.0
+POLL_S = 0.1
+"""Between two polls of a server."""
+STEPS_PER_WAIT = 64
 TIMEOUT_S = 60.0
 _RETRYABLE = frozenset(
     {"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"}
@@ -36,6 +42,10 @@ class Endpoint(Protocol):
         """Returns the answer to one request. Raises RequestRejected, Unreachable."""
         ...
 
+    def wait(self) -> None:
+        """Waits until the state may have changed; does background work where no server does it."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -43,99 +53,168 @@ class Remote:
     """An endpoint at an address, with the credentials and region of the AWS configuration."""
 
     def __init__(
-        self, url: str | None, region: str | None, *, profile: str | None = None, threads: int = 4
+        self,
+        url: str | None,
+        region: str | None,
+        *,
+        profile: str | None = None,
+        threads: int = 1,
+        local: bool = False,
     ) -> None:
-        """url: None for Amazon's, which needs a region and credentials. Raises Unreachable without them."""
+        """url: None for Amazon's, which needs a region and credentials.
+        local: a server of this project. Only the environment's credentials are used, and made-up ones without
+        them; a request without an answer is repeated once, since the server may close an idle connection.
+
+        Raises Unreachable for an invalid address, and without region or credentials.
+        """
         import botocore.session  # noqa: PLC0415 - slow to import
         import urllib3  # noqa: PLC0415
         from botocore.credentials import Credentials  # noqa: PLC0415
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415
 
         self.threads = threads
+        self._attempts_max = 2 if local else ATTEMPTS_MAX
         try:
+            if url is not None:
+                url = http_address(completed(url)).geturl()
             session = botocore.session.Session(profile=profile)
             chosen = region or session.get_config_variable("region") or ("us-east-1" if url else None)
-            found = session.get_credentials()
+            configured = not local or os.environ.get("AWS_ACCESS_KEY_ID")
+            found = session.get_credentials() if configured else None
+        except ValueError as error:
+            raise Unreachable(f"{error}.") from None
         except BotoCoreError as error:
-            raise Unreachable(str(error)) from error
+            raise Unreachable(
+                f"{url} cannot be used with this environment: {error}." if local else str(error)
+            ) from error
         if chosen is None:
             raise Unreachable("No region is set; give --region.")
         if found is None and url is None:
             raise Unreachable("No credentials are set; see the AWS documentation of their sources.")
         self._region = str(chosen)
         self._credentials = found or Credentials("faradisc", "faradisc")
-        self._url = (url or f"https://dynamodb.{self._region}.amazonaws.com").rstrip("/") + "/"
+        self._url = url or f"https://dynamodb.{self._region}.amazonaws.com/"
         self._pool = urllib3.PoolManager(maxsize=threads, retries=False, timeout=TIMEOUT_S)
         self._waiting = threading.Event()
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         body = orjson.dumps(request)
-        for attempt in range(ATTEMPTS_MAX):
-            last = attempt == ATTEMPTS_MAX - 1
-            status, answer = self._send(operation, body, last=last)
-            if status == 200:
-                return answer
-            code = str(answer.get("__type", status)).rpartition("#")[2]
-            retryable = status in (0, 429) or status >= 500 or code in _RETRYABLE
-            if last or not retryable:
-                raise RequestRejected(code, str(answer.get("message") or answer.get("Message") or ""))
-            self._waiting.wait(min(PAUSE_S * 2**attempt, PAUSE_S_MAX))
-        raise AssertionError("the last attempt answers or raises")
-
-    def _send(self, operation: str, body: bytes, *, last: bool) -> tuple[int, dict[str, Any]]:
-        """Returns status and answer; status 0 without an answer, if a retry may help. Raises Unreachable."""
-        from botocore.auth import SigV4Auth  # noqa: PLC0415 - slow to import
-        from botocore.awsrequest import AWSRequest  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError, LocationValueError  # noqa: PLC0415
-
         headers = {
             "Content-Type": "application/x-amz-json-1.0",
             "X-Amz-Target": f"DynamoDB_20120810.{operation}",
         }
-        signed = AWSRequest("POST", self._url, data=body, headers=headers)
-        SigV4Auth(self._credentials.get_frozen_credentials(), "dynamodb", self._region).add_auth(signed)
-        try:
-            answer = self._pool.request("POST", self._url, body=body, headers=dict(signed.headers.items()))
-        except (HTTPError, LocationValueError, OSError) as error:
-            if last or isinstance(error, LocationValueError):
-                reason = error.__cause__ or error  # the system's text, without names of urllib3
-                raise Unreachable(f"{self._url} does not answer: {reason}") from error
-            return 0, {}
-        try:
-            document = orjson.loads(answer.data)
-        except orjson.JSONDecodeError as error:
-            if answer.status >= 500 and not last:
-                return answer.status, {}
-            raise Unreachable(f"{self._url} answers {answer.status}, but not like a database.") from error
-        return answer.status, document if isinstance(document, dict) else {}
+        for last in self._attempts():
+            status, text = self._send("POST", "/", body, headers, last=last)
+            if not status:
+                continue
+            try:
+                document = orjson.loads(text)
+            except orjson.JSONDecodeError as error:
+                if last or status < 500:
+                    raise Unreachable(f"{self._url} answers {status}, but not like a database.") from error
+                document = {}
+            answer = document if isinstance(document, dict) else {}
+            if status == 200:
+                return answer
+            code = str(answer.get("__type", status)).rpartition("#")[2]
+            if last or not (status == 429 or status >= 500 or code in _RETRYABLE):
+                raise RequestRejected(code, str(answer.get("message") or answer.get("Message") or ""))
+        raise AssertionError("the last attempt answers or raises")
+
+    def page(self, method: str, path: str) -> tuple[int, bytes]:
+        """Returns (status, body) of an administration page. Raises Unreachable."""
+        posted = method == "POST"
+        headers = {"Content-Type": "application/json"} if posted else {}
+        for last in self._attempts():
+            status, body = self._send(method, path, b"{}" if posted else b"", headers, last=last)
+            if status:
+                return status, body
+        raise AssertionError("the last attempt answers or raises")
+
+    def wait(self) -> None:
+        self._waiting.wait(POLL_S)
 
     def close(self) -> None:
         self._pool.clear()
 
+    def _attempts(self) -> Iterator[bool]:
+        """Yields for every attempt whether it is the last one, after a pause that doubles."""
+        for attempt in range(self._attempts_max):
+            if attempt:
+                self._waiting.wait(min(PAUSE_S * 2 ** (attempt - 1), PAUSE_S_MAX))
+            yield attempt == self._attempts_max - 1
+
+    def _send(
+        self, method: str, path: str, body: bytes, headers: dict[str, str], *, last: bool
+    ) -> tuple[int, bytes]:
+        """Returns status and body; status 0 without an answer, if a retry may help. Raises Unreachable."""
+        from botocore.auth import SigV4Auth  # noqa: PLC0415 - slow to import
+        from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+        from urllib3.exceptions import HTTPError, LocationValueError  # noqa: PLC0415
+
+        url = self._url.rstrip("/") + path
+        signed = AWSRequest(method, url, data=body, headers=headers)
+        SigV4Auth(self._credentials.get_frozen_credentials(), "dynamodb", self._region).add_auth(signed)
+        try:
+            answer = self._pool.request(method, url, body=body, headers=dict(signed.headers.items()))
+        except (HTTPError, LocationValueError, OSError) as error:
+            if last or isinstance(error, LocationValueError):
+                reason = error.__cause__ or error  # the system's text, without names of urllib3
+                raise Unreachable(f"{self._url} does not answer: {reason}") from error
+            return 0, b""
+        return answer.status, answer.data
+
 
 class Directory:
-    """A data directory that no server has open, used in the caller's thread."""
+    """A data directory that no server has open, used in the caller's thread. Background work is done by
+    `work` and `wait`."""
 
     threads = 1
 
-    def __init__(self, path: Path | str, locations: Locations | None = None) -> None:
-        """Raises StorageError when the directory cannot be used."""
+    def __init__(
+        self,
+        path: Path | str,
+        locations: Locations | None = None,
+        *,
+        region: str | None = None,
+        checked: bool = False,
+    ) -> None:
+        """checked: check the constraints of requests, as a server does. An import without a server must not:
+        its bucket is a directory, whose name may be none of a bucket.
+
+        Raises StorageError when the directory cannot be used.
+        """
+        from faradisc.database import Database, Settings  # noqa: PLC0415 - for data directories only
+        from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
         self.locations = locations
+        self._checked = checked
+        settings = Settings(transition_ms=0)
+        self._region = region or settings.region
+        backups = DirectoryBackupStorage(Path(path) / BACKUPS_DIRECTORY, blocking=False)
         store = open_rocks(path, durability="inline")
         try:
-            self.database = run(Database.open(store, locations=locations))
+            opening = Database.open(store, settings=settings, locations=locations, backup_storage=backups)
+            self.database = run(opening)
         except BaseException:
             run(store.close())
             raise
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        from faradisc.operations.call import Call  # noqa: PLC0415
+        from faradisc.protocol.shapes import CheckedShape  # noqa: PLC0415
+        from faradisc.protocol.target import operation_of  # noqa: PLC0415
+
         # A copy, because operations make the values of a request canonical in place.
-        copied = orjson.loads(orjson.dumps(request))
-        settings = self.database.settings
-        call = Call(operation, copied, False, settings.region, settings.account)
+        body = orjson.dumps(request)
+        copied = orjson.loads(body)
+        values_ok = False
         try:
+            if self._checked:
+                shape = CheckedShape(operation_of(f"DynamoDB_20120810.{operation}".encode()))
+                values_ok = shape.check_request(copied, len(body), body, {})
+            call = Call(operation, copied, values_ok, self._region, self.database.account)
             answer = run(self.database.execute(call))
         except ApiError as error:
             raise RequestRejected(error.wire_name(), error.message or "") from None
@@ -145,6 +224,11 @@ class Directory:
     def work(self) -> bool:
         """Does one step of the background jobs. Returns False when there was nothing to do."""
         return run(self.database.work())
+
+    def wait(self) -> None:
+        for _ in range(STEPS_PER_WAIT):
+            if not self.work():
+                return
 
     def close(self) -> None:
         run(self.database.close())
