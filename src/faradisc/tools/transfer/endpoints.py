@@ -203,8 +203,8 @@ class Directory:
 
     def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         from faradisc.operations.call import Call  # noqa: PLC0415
+        from faradisc.protocol.service_model import operation_of  # noqa: PLC0415
         from faradisc.protocol.shapes import CheckedShape  # noqa: PLC0415
-        from faradisc.protocol.target import operation_of  # noqa: PLC0415
 
         # A copy, because operations make the values of a request canonical in place.
         body = orjson.dumps(request)
