@@ -78,11 +78,9 @@ class OtherServices:
             self._autoscaling = AutoScaling(
                 self._store,
                 self._catalog,
-                self._cloudwatch.alarms,
-                clock=self._clock,
-                entropy=self._entropy,
-                sources=self._cloudwatch.sources,
-                execute=self._execute,
+                self._cloudwatch,
+                self._entropy,
+                self._execute,
             )
         return self._cloudwatch, self._autoscaling
 

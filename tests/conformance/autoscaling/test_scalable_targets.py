@@ -225,9 +225,9 @@ def test_target_deleted_during_a_step_is_skipped(services: Services, monkeypatch
 
     async def process_and_deregister(scaler: AutoScaler, target: Target) -> bool:
         processed.append(target.name)
-        for other in scaler._targets.all():
+        for other in scaler.targets.all():
             if other is not target:
-                await scaler._targets.delete(other)
+                await scaler.targets.delete(other)
         return await process(scaler, target)
 
     monkeypatch.setattr(AutoScaler, "_process", process_and_deregister)

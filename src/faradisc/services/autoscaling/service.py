@@ -1,8 +1,8 @@
-"""Application Auto Scaling beside DynamoDB: what its operations work with."""
+"""The service of Application Auto Scaling, with which its operations work."""
 
 from __future__ import annotations
 
-from faradisc.clock import Clock, Entropy
+from faradisc.clock import Entropy
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.errors import ResourceNotFoundException
 from faradisc.operations.call import Call
@@ -11,58 +11,40 @@ from faradisc.services.autoscaling.errors import ObjectNotFoundException, Valida
 from faradisc.services.autoscaling.target import SERVICE_NAMESPACE, Target
 from faradisc.services.autoscaling.targets import TargetStore
 from faradisc.services.autoscaling.worker import AutoScaler, Execute
-from faradisc.services.cloudwatch.alarms import Alarms
-from faradisc.services.cloudwatch.sources import Sources
+from faradisc.services.cloudwatch.service import CloudWatch
 from faradisc.storage.api import Store
 
 
 class AutoScaling:
-    """The open service."""
-
     def __init__(
-        self,
-        store: Store,
-        catalog: Catalog,
-        alarms: Alarms,
-        *,
-        clock: Clock,
-        entropy: Entropy,
-        sources: Sources,
-        execute: Execute,
+        self, store: Store, catalog: Catalog, cloudwatch: CloudWatch, entropy: Entropy, execute: Execute
     ) -> None:
-        """`execute` runs an operation of DynamoDB; `sources` has the metrics of tables and of clients."""
+        """execute: runs an operation of DynamoDB."""
         self.catalog = catalog
-        self.clock = clock
+        self.clock = cloudwatch.clock
         self.entropy = entropy
-        self.alarms = alarms
-        self.sources = sources
-        self.targets = TargetStore(store, clock)
+        self.alarms = cloudwatch.alarms
+        self.sources = cloudwatch.sources
+        self.targets = TargetStore(store, self.clock)
         self.autoscaler = AutoScaler(
-            self.targets,
-            alarms,
-            catalog,
-            clock=clock,
-            entropy=entropy,
-            sources=sources,
-            execute=execute,
+            self.targets, self.alarms, catalog, self.clock, entropy, self.sources, execute
         )
 
     def scope(self, call: Call) -> str:
-        """Where the caller's tables are; names of targets are apart by it as those of tables are."""
+        """Returns the namespace of the caller's tables, in which names of targets are unique."""
         return self.catalog.resolve("-", call.region, call.account)[0]
 
     def scaled(self, call: Call) -> Scaled:
-        """What the request is about. Raises: ValidationException."""
-        request = call.request
+        """Returns what the request names. Raises ValidationException."""
         self.check_namespace(call)
-        return scaled_by(request["ResourceId"], request["ScalableDimension"])
+        return scaled_by(call.request["ResourceId"], call.request["ScalableDimension"])
 
     def check_namespace(self, call: Call) -> None:
         if call.request["ServiceNamespace"] != SERVICE_NAMESPACE:
             raise ValidationException("Unsupported service namespace, resource type or scalable dimension")
 
     def check_exists(self, call: Call, scaled: Scaled) -> None:
-        """Raises: ValidationException for a table or index that is not there."""
+        """Raises ValidationException for a table or index that does not exist."""
         resource_id = call.request["ResourceId"]
         try:
             table = self.catalog.for_control(scaled.table, call.region, call.account)
@@ -72,7 +54,7 @@ class AutoScaling:
             raise ValidationException(f"DynamoDB index does not exist: {resource_id}")
 
     def target(self, call: Call) -> Target:
-        """The registered target of a request. Raises: ValidationException, ObjectNotFoundException."""
+        """Returns the target of a request. Raises ValidationException, ObjectNotFoundException."""
         self.scaled(call)
         request = call.request
         found = self.targets.find(self.scope(call), request["ResourceId"], request["ScalableDimension"])
@@ -82,7 +64,7 @@ class AutoScaling:
 
 
 def names_of(call: Call) -> str:
-    """The service's words for what a request is about."""
+    """Returns the service's words for what a request names."""
     request = call.request
     return (
         f"service namespace: {request['ServiceNamespace']}, resource ID: {request['ResourceId']}, "

@@ -1,7 +1,7 @@
-"""All scalable targets, and the scaling activities: found by name, kept over restarts.
+"""All scalable targets and scaling activities, in memory and stored.
 
-Their part of the store has a row per target, key ["target", place, resource id, dimension], and a row per
-activity, key ["activity", number]. All of it is held in memory too.
+The part of the store has a row per target, key ["target", scope, resource id, dimension], and a row per
+activity, key ["activity", number].
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from faradisc.storage.api import Store
 ACTIVITIES_NS = 42 * DAY_NS
 """How long activities are returned: six weeks (documentation of DescribeScalingActivities)."""
 ACTIVITIES_MAX = 10_000
-"""Of all targets together; the oldest are forgotten first."""
+"""Of all targets together; the oldest are deleted first."""
 
 Name = tuple[str, str, str]
-"""Place, resource id, dimension."""
+"""Scope, resource id, dimension."""
 
 
 @dataclass(slots=True)
 class Activity:
-    """Something that was done, or was not done and why."""
+    """A change, or the reason why there was none."""
 
     number: int
     id: str
@@ -72,7 +72,7 @@ class TargetStore:
         self._activities: deque[Activity] = deque()
         self._last_number = 0
         self.version = 0
-        """Rises whenever a target comes, goes or is changed."""
+        """Rises when a target is added or changed."""
 
     async def load(self) -> None:
         activities = []
@@ -88,7 +88,7 @@ class TargetStore:
             self._last_number = self._activities[-1].number
 
     def _skip_unknown_minutes(self, target: Target) -> None:
-        """Metrics live in memory: minutes from before a restart are unknown, and must not look idle."""
+        """Skips minutes before the start: metrics are in memory, so they would look idle."""
         if target.policy is not None:
             now_ns = self._clock.now_ns()
             target.policy.tracking.points = []
@@ -103,7 +103,7 @@ class TargetStore:
         return next((target for target in self._targets.values() if target.arn == arn), None)
 
     def of(self, scope: str) -> list[Target]:
-        """The targets of an account and region, sorted by name."""
+        """Returns the targets of an account and region, sorted by name."""
         return sorted(
             (target for target in self._targets.values() if target.scope == scope),
             key=lambda target: target.name,
@@ -113,11 +113,11 @@ class TargetStore:
         return list(self._targets.values())
 
     def has(self, target: Target) -> bool:
-        """Whether this is still the target of its name."""
+        """Returns whether the target is still registered."""
         return self._targets.get(target.name) is target
 
     async def save(self, target: Target) -> None:
-        """Make a target, new or changed, durable."""
+        """Stores a new or changed target."""
         self.version += 1
         self._targets[target.name] = target
         await self._documents.write({_key(target): target.to_json()})
@@ -134,7 +134,7 @@ class TargetStore:
     # --- Activities ---
 
     def activities(self, scope: str) -> Iterable[Activity]:
-        """What happened in the last six weeks, newest first."""
+        """Returns the activities of the last six weeks, newest first."""
         since = self._clock.now_ns() - ACTIVITIES_NS
         return [
             each for each in reversed(self._activities) if each.scope == scope and each.started_ns >= since
@@ -149,49 +149,30 @@ class TargetStore:
     def activity(self, number: int) -> Activity | None:
         return next((activity for activity in reversed(self._activities) if activity.number == number), None)
 
-    def add_activity(
-        self,
-        target: Target,
-        id_: str,
-        *,
-        description: str,
-        cause: str,
-        status: str,
-        message: str,
-        **more: Any,
-    ) -> Activity:
-        """A new activity, not durable yet: `keep` makes it so, together with its target."""
+    def next_number(self) -> int:
         self._last_number += 1
-        activity = Activity(
-            self._last_number,
-            id_,
-            *target.name,
-            description,
-            cause,
-            self._clock.now_ns(),
-            status,
-            message,
-            **more,
-        )
+        return self._last_number
+
+    def add(self, activity: Activity) -> None:
+        """Adds an activity. `save_with` stores it."""
         self._activities.append(activity)
-        return activity
 
     async def save_with(self, target: Target, *activities: Activity) -> None:
-        """Make a target and activities of it durable, in one commit."""
+        """Stores a target and activities of it in one commit."""
         puts: dict[Key, dict[str, Any]] = {
             _activity_key(each): to_document(asdict(each)) for each in activities
         }
         if self.has(target):
             puts[_key(target)] = target.to_json()
-        forgotten = []
+        expired = []
         since = self._clock.now_ns() - ACTIVITIES_NS
         while self._activities and (
             len(self._activities) > ACTIVITIES_MAX or self._activities[0].started_ns < since
         ):
             key = _activity_key(self._activities.popleft())
             puts.pop(key, None)
-            forgotten.append(key)
-        await self._documents.write(puts, forgotten)
+            expired.append(key)
+        await self._documents.write(puts, expired)
 
 
 def _key(target: Target) -> Key:

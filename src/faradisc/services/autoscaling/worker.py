@@ -1,16 +1,16 @@
-"""The background job of auto scaling: for each target, whatever its clock says is due.
+"""The background job of auto scaling.
 
-In this order, one thing per step: the end of a change under way, a scheduled action, limits that were set, a
-change that was decided, minutes to look at. A change is an UpdateTable like any client's; while the table is
-not ACTIVE, nothing else is done for the target.
+A step does one thing for each target, in this order: the end of a change under way, a scheduled action, new
+limits, a decided change, the evaluation of minutes. A change is an UpdateTable like that of a client; while
+the table is not ACTIVE, nothing else is done for the target.
 
-Minutes are looked at in order, each once. After a jump of the clock they are caught up with, as long as
-metrics reach back; what follows from them is done at the time it then is.
+Minutes are evaluated in order, each once. After a jump of the clock, all minutes are evaluated for which
+there are metrics; changes that follow are made at the present time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -28,7 +28,7 @@ from faradisc.errors import ApiError, ResourceInUseException, ResourceNotFoundEx
 from faradisc.operations.call import Call
 from faradisc.services.autoscaling import customized, tracking_alarms
 from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target
-from faradisc.services.autoscaling.targets import TargetStore
+from faradisc.services.autoscaling.targets import Activity, TargetStore
 from faradisc.services.cloudwatch.alarms import Alarms
 from faradisc.services.cloudwatch.sources import MetricName, Sources
 
@@ -37,63 +37,47 @@ _NEVER_NS: Final = 1 << 63
 
 Execute = Callable[[Call], Awaitable[dict[str, Any]]]
 
-_CAUSES: Final = {
-    "minimum": "minimum capacity was set to {}",
-    "maximum": "maximum capacity was set to {}",
-}
-
-
 _WAITING: Final = "Waiting for change to be fulfilled by dynamodb."
 _FULFILLED: Final = "Change successfully fulfilled by dynamodb."
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """What a target's table or index is set to now."""
+    """The present settings of a target's table or index."""
 
     throughput: Throughput
     capacity: int
     """In the target's direction."""
 
 
+@dataclass
 class AutoScaler:
-    def __init__(
-        self,
-        targets: TargetStore,
-        alarms: Alarms,
-        catalog: Catalog,
-        *,
-        clock: Clock,
-        entropy: Entropy,
-        sources: Sources,
-        execute: Execute,
-    ) -> None:
-        self._targets = targets
-        self._alarms = alarms
-        self._catalog = catalog
-        self._clock = clock
-        self._entropy = entropy
-        self._sources = sources
-        self._execute = execute
-        self._due_ns = 0
-        """Nothing is due before this..."""
-        self._seen_version = -1
-        """...as long as the targets are those of this version."""
+    targets: TargetStore
+    alarms: Alarms
+    catalog: Catalog
+    clock: Clock
+    entropy: Entropy
+    sources: Sources
+    execute: Execute
+    """Runs an operation of DynamoDB."""
+    _due_ns: int = 0
+    """Nothing is due before this, while the targets are those of `_seen_version`."""
+    _seen_version: int = -1
 
     async def step(self) -> bool:
-        """One thing for every target. False when nothing was due, or all that is due has to wait."""
-        if self._clock.now_ns() < self._due_ns and self._seen_version == self._targets.version:
+        """Does one thing for every target. Returns whether anything was done."""
+        if self.clock.now_ns() < self._due_ns and self._seen_version == self.targets.version:
             return False
-        self._seen_version = self._targets.version
+        self._seen_version = self.targets.version
         busy = False
-        for target in self._targets.all():
-            # One before it took its time; meanwhile this one may have been deregistered.
-            busy = (self._targets.has(target) and await self._process(target)) or busy
-        self._due_ns = min(map(_due_ns, self._targets.all()), default=_NEVER_NS)
+        for target in self.targets.all():
+            # It may have been deregistered while the step of an earlier target waited.
+            busy = (self.targets.has(target) and await self._process(target)) or busy
+        self._due_ns = min(map(_due_ns, self.targets.all()), default=_NEVER_NS)
         return busy
 
     def present(self, target: Target) -> Present | None:
-        """None while nothing can be scaled, or the table is not ACTIVE."""
+        """Returns the present capacity; None while there is nothing to scale or the table is not ACTIVE."""
         found = self._provided(target)
         if found is None or found[0].state.status != "ACTIVE":
             return None
@@ -102,11 +86,11 @@ class AutoScaler:
         return Present(throughput, units)
 
     def _provided(self, target: Target) -> tuple[Table, Throughput] | None:
-        """The table, and what is provisioned for the target's resource. None while there is nothing to
-        scale: no such table or index, one that is being made or deleted, or on demand."""
+        """Returns the table and the throughput of the target's resource. None if there is nothing to scale:
+        no table or index, one that is created or deleted, or on-demand mode."""
         scaled = target.scaled
         try:
-            table = self._catalog.for_control(scaled.table, target.region, target.account)
+            table = self.catalog.for_control(scaled.table, target.region, target.account)
         except ResourceNotFoundException:
             return None
         if table.state.status not in ("ACTIVE", "UPDATING") or table.state.on_demand:
@@ -119,7 +103,7 @@ class AutoScaler:
         return table, index.throughput
 
     async def _process(self, target: Target) -> bool:
-        now_ns = self._clock.now_ns()
+        now_ns = self.clock.now_ns()
         if _due_ns(target) > now_ns:
             return False
         present = self.present(target)
@@ -131,7 +115,7 @@ class AutoScaler:
         if await self._act_on_schedule(target, now_ns):
             return True
         if present is None:
-            # A table that is but UPDATING is waited for: it is busy, and its minutes count.
+            # While a table is UPDATING its minutes count.
             if self._provided(target) is None:
                 self._skip_minutes(target, now_ns)
             return False
@@ -145,7 +129,7 @@ class AutoScaler:
         return await self._evaluate_minutes(target, policy, present, now_ns)
 
     def _skip_minutes(self, target: Target, now_ns: int) -> None:
-        """Nothing can be scaled: no minute of this time counts later."""
+        """Drops the minutes in which there was nothing to scale."""
         if target.policy is not None:
             target.policy.decided = None
             target.policy.tracking.points = []
@@ -154,7 +138,7 @@ class AutoScaler:
     # --- Schedules and limits ---
 
     async def _act_on_schedule(self, target: Target, now_ns: int) -> bool:
-        """Carry out the scheduled action that was due first, if one is. Moments missed count once."""
+        """Runs the scheduled action that was due first, if one is due. Times missed count once."""
         due = [
             action
             for action in target.actions.values()
@@ -165,7 +149,7 @@ class AutoScaler:
         action = min(due, key=lambda action: action.next_ns or 0)
         action.plan(now_ns)
         if target.suspended.get("ScheduledScalingSuspended", False):
-            await self._targets.save(target)
+            await self.targets.save(target)
             return True
         target.set_limits(action.minimum, action.maximum)
         words = " and ".join(
@@ -173,36 +157,31 @@ class AutoScaler:
             for which, value in (("min", action.minimum), ("max", action.maximum))
             if value is not None
         )
-        activity = self._targets.add_activity(
-            target,
-            self._entropy.uuid(),
-            description=f"Setting {words}",
-            cause=f"scheduled action name {action.name} was triggered",
-            status="Successful",
-            message=f"Successfully set {words}",
-            ended_ns=now_ns,
+        cause = f"scheduled action name {action.name} was triggered"
+        activity = self._add(
+            target, f"Setting {words}", cause, status="Successful", message=f"Successfully set {words}"
         )
-        await self._targets.save_with(target, activity)
+        await self.targets.save_with(target, activity)
         return True
 
     async def _enforce_limits(self, target: Target, present: Present, now_ns: int) -> bool:
-        """Move a capacity outside new limits into them, at once (V126)."""
+        """Moves a capacity outside new limits into them (V126)."""
         minimum, maximum = target.minimum, target.maximum
         wanted = max(minimum, min(maximum, present.capacity))
         if wanted == present.capacity:
             target.limits_new = False
-            await self._targets.save_with(target)
+            await self.targets.save_with(target)
             return True
         which = "minimum" if wanted == minimum else "maximum"
-        target.limits_new = False  # now: limits that are set while this waits are to be held against it again
-        changed = await self._change(target, wanted, _CAUSES[which].format(wanted))
+        target.limits_new = False  # before the change: limits may be set again while it waits
+        changed = await self._change(target, wanted, f"{which} capacity was set to {wanted}")
         if changed is None:
             target.limits_new = True
             return False
         if changed and target.policy is not None:
             target.policy.tracking.draw(wanted)
-            await tracking_alarms.sync(self._alarms, target, now_ns)
-        await self._targets.save_with(target)
+            await tracking_alarms.sync(self.alarms, target, now_ns)
+        await self.targets.save_with(target)
         return True
 
     # --- Minutes ---
@@ -210,7 +189,7 @@ class AutoScaler:
     async def _evaluate_minutes(
         self, target: Target, policy: ScalingPolicy, present: Present, now_ns: int
     ) -> bool:
-        """Look at the minutes that can be looked at, until one of them asks for a change."""
+        """Evaluates ended minutes until one of them decides a change."""
         tracking = policy.tracking
         oldest = now_ns - now_ns % MINUTE_NS - RETENTION_MINUTES * MINUTE_NS
         tracking.looked_ns = max(tracking.looked_ns, oldest)
@@ -223,24 +202,24 @@ class AutoScaler:
             decreases = DecreaseLog(list(present.throughput.decreases_ns))
             states = (tracking.high_state, tracking.low_state)
             decision = tracking.evaluate(minute_ns, consumed, present.capacity, decreases)
-            await tracking_alarms.sync(self._alarms, target, now_ns)
+            await tracking_alarms.sync(self.alarms, target, now_ns)
             if decision is not None and not self._suspended(target, decision):
                 policy.decided = decision
                 break
             if decision is None:
                 await self._note_limits_reached(target, policy, present, states)
         if before != (tracking.high_state, tracking.low_state, tracking.drawn_for):
-            await self._targets.save_with(target)
+            await self.targets.save_with(target)
         return True
 
     def _value(self, target: Target, policy: ScalingPolicy, minute_ns: int) -> Value | None:
-        """What the policy tracks, of one minute: consumed units, or the value of its own metric."""
+        """Returns what the policy tracks in a minute: consumed units, or the value of its own metric."""
         specification = policy.configuration.get(CUSTOMIZED)
         if specification is not None:
-            return customized.value_of(specification, self._sources, target.scope, minute_ns)
+            return customized.value_of(specification, self.sources, target.scope, minute_ns)
         scaled = target.scaled
         consumed = MetricName(target.scope, NAMESPACE, scaled.consumed_metric, scaled.metric_dimensions)
-        points = self._sources.points(consumed, minute_ns, minute_ns + MINUTE_NS, 60)
+        points = self.sources.points(consumed, minute_ns, minute_ns + MINUTE_NS, 60)
         return sum(statistic.sum for _, statistic in points)
 
     def _suspended(self, target: Target, decision: Decision) -> bool:
@@ -250,7 +229,7 @@ class AutoScaler:
     async def _note_limits_reached(
         self, target: Target, policy: ScalingPolicy, present: Present, before: tuple[str, str]
     ) -> None:
-        """An alarm that began and found the capacity at its limit: an activity for who asks for such."""
+        """Records, for each alarm that began while the capacity is at its limit, why nothing was scaled."""
         tracking = policy.tracking
         for kind, was, state, limit, code in (
             (tracking_alarms.HIGH, before[0], tracking.high_state, target.maximum, "AlreadyAtMaxCapacity"),
@@ -260,17 +239,15 @@ class AutoScaler:
                 continue
             member = "MaxCapacity" if code == "AlreadyAtMaxCapacity" else "MinCapacity"
             reason = {"Code": code, member: limit, "CurrentCapacity": present.capacity}
-            activity = self._targets.add_activity(
+            activity = self._add(
                 target,
-                self._entropy.uuid(),
-                description="Attempting to scale due to alarm triggered",
-                cause=self._cause(target, policy, kind),
+                "Attempting to scale due to alarm triggered",
+                self._cause(target, policy, kind),
                 status="Unfulfilled",
                 message="Unable to scale due to alarm triggered",
-                ended_ns=self._clock.now_ns(),
                 not_scaled=[reason],
             )
-            await self._targets.save_with(target, activity)
+            await self.targets.save_with(target, activity)
 
     # --- Changes ---
 
@@ -278,7 +255,7 @@ class AutoScaler:
         decision = policy.decided
         assert decision is not None
         if decision.present != present.capacity or self._suspended(target, decision):
-            # A client was faster; the alarm decides again on what there is now.
+            # A client has changed it meanwhile; the alarm decides again.
             policy.decided = None
             return True
         kind = tracking_alarms.HIGH if decision.why == "high" else tracking_alarms.LOW
@@ -293,8 +270,8 @@ class AutoScaler:
         policy.decided = None
         if changed:
             policy.tracking.applied(decision)
-            await tracking_alarms.sync(self._alarms, target, now_ns)
-        await self._targets.save_with(target)
+            await tracking_alarms.sync(self.alarms, target, now_ns)
+        await self.targets.save_with(target)
         return True
 
     def _cause(self, target: Target, policy: ScalingPolicy, kind: str) -> str:
@@ -302,12 +279,11 @@ class AutoScaler:
         return f"monitor alarm {name} in state ALARM triggered policy {policy.name}"
 
     async def _change(self, target: Target, wanted: int, cause: str) -> bool | None:
-        """UpdateTable. True when it was accepted, False when it was refused or a client has made the
-        change, None to ask again later."""
+        """Runs UpdateTable. Returns whether it was accepted; None if it must be tried again later."""
         scaled = target.scaled
         call = Call("UpdateTable", scaled.update(wanted), True, target.region, target.account)
         try:
-            await self._execute(call)
+            await self.execute(call)
         except (ResourceInUseException, ResourceNotFoundException):
             return None
         except ApiError as error:
@@ -315,52 +291,67 @@ class AutoScaler:
             if now is None or now.capacity != wanted:
                 await self._note_failure(target, wanted, cause, error.message or error.wire_name())
             return False
-        activity = self._targets.add_activity(
-            target,
-            self._entropy.uuid(),
-            description=f"Setting {scaled.words} to {wanted}.",
-            cause=cause,
-            status="InProgress",
-            message=f"Successfully set {scaled.words} to {wanted}. {_WAITING}",
+        message = f"Successfully set {scaled.words} to {wanted}. {_WAITING}"
+        activity = self._add(
+            target, f"Setting {scaled.words} to {wanted}.", cause, status="InProgress", message=message
         )
         target.changing = activity.number
-        await self._targets.save_with(target, activity)
+        await self.targets.save_with(target, activity)
         return True
 
     async def _note_failure(self, target: Target, wanted: int, cause: str, why: str) -> None:
-        """Records a rejected change once, however often it is tried again."""
+        """Records a failed change, once for all attempts."""
         description = f"Setting {target.scaled.words} to {wanted}."
-        last = self._targets.last_activity(target)
+        last = self.targets.last_activity(target)
         if last is not None and (last.status, last.description) == ("Failed", description):
             return
         message = f"Failed to set {target.scaled.words} to {wanted}. Reason: {why}"
-        activity = self._targets.add_activity(
-            target,
-            self._entropy.uuid(),
-            description=description,
-            cause=cause,
-            status="Failed",
-            message=message,
-            ended_ns=self._clock.now_ns(),
+        activity = self._add(target, description, cause, status="Failed", message=message)
+        await self.targets.save_with(target, activity)
+
+    def _add(
+        self,
+        target: Target,
+        description: str,
+        cause: str,
+        *,
+        status: str,
+        message: str,
+        not_scaled: Sequence[dict[str, Any]] = (),
+    ) -> Activity:
+        """Returns a new activity, which is not stored yet. It has ended, unless it is in progress."""
+        now_ns = self.clock.now_ns()
+        activity = Activity(
+            self.targets.next_number(),
+            self.entropy.uuid(),
+            *target.name,
+            description,
+            cause,
+            now_ns,
+            status,
+            message,
+            None if status == "InProgress" else now_ns,
+            list(not_scaled),
         )
-        await self._targets.save_with(target, activity)
+        self.targets.add(activity)
+        return activity
 
     async def _finish(self, target: Target) -> None:
-        """The table is ACTIVE again: the change is fulfilled."""
+        """Ends the activity of a change whose table is ACTIVE again."""
         assert target.changing is not None
-        activity = self._targets.activity(target.changing)
+        activity = self.targets.activity(target.changing)
         target.changing = None
         if activity is None:
-            await self._targets.save_with(target)
+            await self.targets.save_with(target)
             return
         activity.status = "Successful"
         activity.message = activity.message.replace(_WAITING, _FULFILLED)
-        activity.ended_ns = self._clock.now_ns()
-        await self._targets.save_with(target, activity)
+        activity.ended_ns = self.clock.now_ns()
+        await self.targets.save_with(target, activity)
 
 
 def _due_ns(target: Target) -> int:
-    """When there can be something to do next; costs no look at the table."""
+    """Returns when there may be something to do next, without a look at the table."""
     if target.limits_new or target.changing is not None:
         return 0
     due = [action.next_ns for action in target.actions.values() if action.next_ns is not None]
@@ -369,8 +360,3 @@ def _due_ns(target: Target) -> int:
         waiting = policy.decided
         due.append(policy.tracking.next_look_ns() if waiting is None else waiting.at_ns)
     return min(due, default=_NEVER_NS)
-
-
-def looking_from(now_ns: int) -> int:
-    """Where a new policy begins to look: the minute that has begun."""
-    return now_ns - now_ns % MINUTE_NS

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from faradisc.capacity.autoscaling import Tracking
+from faradisc.capacity.config import MINUTE_NS
 from faradisc.clock import epoch_seconds
 from faradisc.operations.call import Call
 from faradisc.services.autoscaling import customized, tracking_alarms
@@ -19,7 +20,6 @@ from faradisc.services.autoscaling.errors import ObjectNotFoundException, Valida
 from faradisc.services.autoscaling.operations.listing import chosen_targets, paged
 from faradisc.services.autoscaling.service import AutoScaling, names_of
 from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target, policy_of
-from faradisc.services.autoscaling.worker import looking_from
 
 POLICY_TYPE: Final = "TargetTrackingScaling"
 TARGET_PERCENT: Final = (20, 90)
@@ -48,7 +48,7 @@ async def put_scaling_policy(autoscaling: AutoScaling, call: Call) -> dict[str, 
     now_ns = autoscaling.clock.now_ns()
     if present is None:
         tracking = Tracking(
-            target.minimum, target.maximum, policy_of(configuration), looked_ns=looking_from(now_ns)
+            target.minimum, target.maximum, policy_of(configuration), looked_ns=now_ns - now_ns % MINUTE_NS
         )
         policy = ScalingPolicy(
             request["PolicyName"],
@@ -79,7 +79,7 @@ async def put_scaling_policy(autoscaling: AutoScaling, call: Call) -> dict[str, 
 def _checked_configuration(
     autoscaling: AutoScaling, call: Call, scaled: Scaled, *, new: bool
 ) -> dict[str, Any] | None:
-    """The configuration; None when that of the present policy stays. Raises: ValidationException."""
+    """Returns the configuration; None when the present one stays. Raises ValidationException."""
     request = call.request
     policy_type = request.get("PolicyType", None if new else POLICY_TYPE)
     if policy_type is None:
