@@ -100,7 +100,7 @@ def test_more_equalities_than_keys_in_a_list_are_a_scan() -> None:
 )
 def test_complete_keys(where: str, found: object) -> None:
     statement = parse_statement(f"SELECT * FROM t WHERE {where}")
-    assert complete_key(statement.where, [], SCHEMA) == found
+    assert complete_key(statement.where, {}, SCHEMA) == found
 
 
 # --- Columns -------------------------------------------------------------------------------------

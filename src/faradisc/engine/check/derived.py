@@ -193,8 +193,7 @@ async def verify(
         actual = Sums()
         items = size = 0
         has_wrong = False
-        async for rows in pages(store, part):
-            report.rows += len(rows)
+        async for rows in pages(store, part, report):
             optional: list[DerivedRow] = []
             for key, payload in rows:
                 row = DerivedRow(part, key, payload)

@@ -36,7 +36,7 @@ async def verify_history(
         if part[:4] != resource or len(part) != PART_BYTES:
             continue
         count = size = 0
-        async for rows in pages(store, part):
+        async for rows in pages(store, part, report):
             for key, payload in rows:
                 reason = _reason(table, part, key, payload)
                 if reason:
@@ -47,7 +47,6 @@ async def verify_history(
                 size += len(key) + len(payload)
             tally.rows += len(rows)
             tally.bytes += sum(len(payload) for _, payload in rows)
-            report.rows += len(rows)
             yield
         report.add_all(usage_problems(where, part, (count, size), await store.usage(part)))
 

@@ -84,16 +84,14 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
     except (Corruption, IOFailed) as error:
         inventory.lists_parts = inventory.complete = False
         report.add("store", "its parts cannot be listed", LOST, str(error))
-    async for rows in pages(store, CATALOG_PART):
+    async for rows in pages(store, CATALOG_PART, report):
         for key, payload in rows:
-            report.rows += 1
             if key == LAST_RESOURCE_KEY:
                 inventory.last_resource = int.from_bytes(payload, "big") if len(payload) == 4 else None
             else:
                 _add_table(inventory, key, payload, report)
-    async for rows in pages(store, STREAMS_PART):
+    async for rows in pages(store, STREAMS_PART, report):
         for key, payload in rows:
-            report.rows += 1
             _add_stream(inventory, key, payload, report)
     for part in inventory.parts:
         if part[:4] == SYSTEM_PREFIX and part not in _READ_ELSEWHERE:
@@ -133,8 +131,7 @@ def _add_stream(inventory: Inventory, key: bytes, payload: bytes, report: Report
 
 async def _add_mentioned(store: ReadOnlyStore, inventory: Inventory, part: Part, report: Report) -> None:
     """Adds the resources that backups, imports and other system rows name."""
-    async for rows in pages(store, part):
-        report.rows += len(rows)
+    async for rows in pages(store, part, report):
         for _, payload in rows:
             try:
                 stored = orjson.loads(payload)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from faradisc.engine.check.problems import Report
 from faradisc.storage.api import Part, ReadOnlyStore
 
 ROWS_PER_PAGE = 200
@@ -15,13 +16,12 @@ Pairs = list[tuple[bytes, bytes]]
 """(row key, payload), ascending."""
 
 
-async def pages(store: ReadOnlyStore, part: Part) -> AsyncIterator[Pairs]:
-    """Yields all rows of a part. Raises StorageError where they cannot be read."""
+async def pages(store: ReadOnlyStore, part: Part, report: Report | None = None) -> AsyncIterator[Pairs]:
+    """Yields all rows of a part, counted in `report`. Raises StorageError where they cannot be read."""
     low: bytes | None = None
-    while True:
-        rows = await store.range(part, low, None, limit=ROWS_PER_PAGE, max_bytes=PAGE_BYTES)
-        if not rows:
-            return
+    while rows := await store.range(part, low, None, limit=ROWS_PER_PAGE, max_bytes=PAGE_BYTES):
+        if report is not None:
+            report.rows += len(rows)
         yield [(key, payload) for key, (_, payload) in rows]
         low = rows[-1][0] + b"\x00"
 

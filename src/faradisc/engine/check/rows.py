@@ -81,8 +81,7 @@ async def walk_items(
         count = size = 0
         collections = CollectionSums(table)
         merge = CollectionMerge(store, table, slot)
-        async for rows in pages(store, part):
-            report.rows += len(rows)
+        async for rows in pages(store, part, report):
             ended: list[Collection] = []
             for row_key, payload in rows:
                 checked = check_item(table, part, row_key, payload)

@@ -20,8 +20,7 @@ _EXPIRY_AT = 9
 async def verify_tokens(store: ReadOnlyStore, report: Report) -> AsyncIterator[None]:
     """Checks that each token has its expiry row, and each expiry row its token."""
     tally = report.tally(_WHERE, "tokens")
-    async for rows in pages(store, TOKENS_PART):
-        report.rows += len(rows)
+    async for rows in pages(store, TOKENS_PART, report):
         report.add_all([_problem(what, key) for key, what in await single_tokens(store, rows)])
         tally.rows += sum(key[:1] == b"t" for key, _ in rows)
         tally.bytes += sum(len(payload) for _, payload in rows)
@@ -74,8 +73,7 @@ async def verify_jobs(store: ReadOnlyStore, inventory: Inventory, report: Report
         key for resource in inventory.owners for key in job_keys_of(resource.to_bytes(4, "big") + b"\x00")
     }
     kinds = {key[:-4] for key in job_keys_of(bytes(5))}
-    async for rows in pages(store, JOBS_PART):
-        report.rows += len(rows)
+    async for rows in pages(store, JOBS_PART, report):
         report.add_all(
             Problem(
                 "background jobs",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.errors import ExpressionError
@@ -73,19 +73,8 @@ Key: TypeAlias = tuple[str, ...]
 """The text, then the names behind its `#name`s, in the order of their first use."""
 
 
-class BoundCache(Generic[_Bound]):
+class BoundCache(dict[Key, _Bound]):
     """At most BOUND_MAX objects by text and names; emptied when full."""
-
-    __slots__ = ("_bound",)
-
-    def __init__(self) -> None:
-        self._bound: dict[Key, _Bound] = {}
-
-    def __len__(self) -> int:
-        return len(self._bound)
-
-    def get(self, key: Key) -> _Bound | None:
-        return self._bound.get(key)
 
     def put(self, key: Key, bound: _Bound) -> None:
         """Caches an object, unless its key is too long."""
@@ -94,9 +83,9 @@ class BoundCache(Generic[_Bound]):
             or sum(map(len, key)) > TEXT_CHARACTERS_MAX + NAMES_CHARACTERS_MAX
         ):
             return
-        if len(self._bound) >= BOUND_MAX:
-            self._bound.clear()
-        self._bound[key] = bound
+        if len(self) >= BOUND_MAX:
+            self.clear()
+        self[key] = bound
 
 
 def key_of(text: str, name_refs: tuple[str, ...], names: Mapping[str, str]) -> Key | None:

@@ -32,8 +32,8 @@ from faradisc.language.expressions.syntax import (
     Condition,
     NameRef,
     Operand,
+    Parsed,
     ParsedCondition,
-    ParsedProjection,
     ParsedUpdate,
     Path,
     Predicate,
@@ -236,7 +236,7 @@ class _ConditionParser(_Parser, ConnectiveParser):
         root = self.condition()
         self._expect_end()
         self._raise_noted()
-        return ParsedCondition(root, operands_first(root), tuple(self._paths), tuple(self._refs))
+        return ParsedCondition(tuple(self._paths), tuple(self._refs), root, operands_first(root))
 
     def skip_operator(self, keyword: str) -> bool:
         if self._keyword() != keyword:
@@ -308,7 +308,7 @@ class _UpdateParser(_Parser):
             if self._token.kind is Kind.END:
                 break
         self._raise_noted()
-        return ParsedUpdate(tuple(actions), tuple(self._paths), tuple(self._refs))
+        return ParsedUpdate(tuple(self._paths), tuple(self._refs), tuple(actions))
 
     def _verb(self) -> Verb:
         match self._keyword():
@@ -349,13 +349,13 @@ class _UpdateParser(_Parser):
 
 
 class _ProjectionParser(_Parser):
-    def parse(self) -> ParsedProjection:
+    def parse(self) -> Parsed:
         self._path()
         while self.skip(","):
             self._path()
         self._expect_end()
         self._raise_noted()
-        return ParsedProjection(tuple(self._paths), tuple(self._refs))
+        return Parsed(tuple(self._paths), tuple(self._refs))
 
 
 @cached_by_text
@@ -371,6 +371,6 @@ def parse_update(text: str) -> ParsedUpdate:
 
 
 @cached_by_text
-def parse_projection(text: str) -> ParsedProjection:
+def parse_projection(text: str) -> Parsed:
     """Returns the paths of a projection expression. Raises ExpressionError."""
     return _ProjectionParser(text).parse()

@@ -107,25 +107,12 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedCondition:
-    root: Condition
-    program: tuple[Condition, ...]
-    """All nodes, each after its parts."""
+class Parsed:
+    """What all parsed expressions have."""
+
     paths: tuple[Path, ...]
     refs: tuple[str, ...]
     """The `#names` and `:values` used, each once."""
-    name_refs: tuple[str, ...] = field(init=False, compare=False)
-    """The `#names` among them."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "name_refs", tuple(ref for ref in self.refs if ref[0] == "#"))
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedUpdate:
-    actions: tuple[Action, ...]
-    paths: tuple[Path, ...]
-    refs: tuple[str, ...]
     name_refs: tuple[str, ...] = field(init=False, compare=False)
     value_refs: tuple[str, ...] = field(init=False, compare=False)
 
@@ -135,9 +122,15 @@ class ParsedUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class ParsedProjection:
-    paths: tuple[Path, ...]
-    refs: tuple[str, ...]
+class ParsedCondition(Parsed):
+    root: Condition
+    program: tuple[Condition, ...]
+    """All nodes, each after its parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedUpdate(Parsed):
+    actions: tuple[Action, ...]
 
 
 def operands_first(root: Condition) -> tuple[Condition, ...]:
