@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faradisc.cli.databases import reached, which_database
+from faradisc.cli.databases import with_database
 from faradisc.cli.failing import fail
 
 if TYPE_CHECKING:
@@ -29,15 +29,13 @@ def backup() -> None:
 @backup.command()
 @click.argument("table")
 @click.option("--name", default=None, help="Name of the backup; by default the table's name and the time.")
-@which_database
-def create(table: str, *, name: str | None, url: str, data_dir: Path | None, region: str | None) -> None:
+@with_database
+def create(table: str, *, name: str | None, database: Endpoint) -> None:
     """Create a backup of TABLE, wait until it is available, and print its ARN."""
-    with reached(url, data_dir, region) as database:
-        chosen = name or f"{table.rpartition('/')[2]}-{_now():%Y%m%d-%H%M%S}"
-        arn = database.call("CreateBackup", {"TableName": table, "BackupName": chosen})["BackupDetails"][
-            "BackupArn"
-        ]
-        _follow_backup(database, arn)
+    chosen = name or f"{table.rpartition('/')[2]}-{_now():%Y%m%d-%H%M%S}"
+    answer = database.call("CreateBackup", {"TableName": table, "BackupName": chosen})
+    arn = answer["BackupDetails"]["BackupArn"]
+    _follow_backup(database, arn)
     click.echo(arn)
 
 
@@ -62,18 +60,17 @@ def _follow_backup(database: Endpoint, arn: str) -> None:
 @backup.command(name="list")
 @click.argument("table", required=False)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per backup.")
-@which_database
-def list_(table: str | None, *, as_json: bool, url: str, data_dir: Path | None, region: str | None) -> None:
+@with_database
+def list_(table: str | None, *, as_json: bool, database: Endpoint) -> None:
     """List all backups, system backups included, or those of TABLE."""
     request: Answer = {"BackupType": "ALL"} | ({"TableName": table} if table else {})
     found: list[Answer] = []
-    with reached(url, data_dir, region) as database:
-        while True:
-            page = database.call("ListBackups", request)
-            found += page["BackupSummaries"]
-            if "LastEvaluatedBackupArn" not in page:
-                break
-            request["ExclusiveStartBackupArn"] = page["LastEvaluatedBackupArn"]
+    while True:
+        page = database.call("ListBackups", request)
+        found += page["BackupSummaries"]
+        if "LastEvaluatedBackupArn" not in page:
+            break
+        request["ExclusiveStartBackupArn"] = page["LastEvaluatedBackupArn"]
     if as_json:
         click.echo("".join(json.dumps(each) + "\n" for each in found), nl=False)
     elif found:
@@ -91,11 +88,10 @@ def _row(summary: Answer) -> tuple[str, ...]:
 
 @backup.command()
 @click.argument("arn")
-@which_database
-def delete(arn: str, *, url: str, data_dir: Path | None, region: str | None) -> None:
+@with_database
+def delete(arn: str, *, database: Endpoint) -> None:
     """Delete the backup with this ARN."""
-    with reached(url, data_dir, region) as database:
-        database.call("DeleteBackup", {"BackupArn": arn})
+    database.call("DeleteBackup", {"BackupArn": arn})
 
 
 @backup.command()
@@ -125,33 +121,23 @@ def verify(directory: Path) -> None:
     default=None,
     help="Point in time: 2026-11-20T10:00:00Z, or seconds since 1970; by default the latest.",
 )
-@which_database
-def restore(
-    target: str,
-    *,
-    arn: str | None,
-    source: str | None,
-    at: str | None,
-    url: str,
-    data_dir: Path | None,
-    region: str | None,
-) -> None:
+@with_database
+def restore(target: str, *, arn: str | None, source: str | None, at: str | None, database: Endpoint) -> None:
     """Restore a backup, or another table at a point in time, into the new table TARGET, and wait for it."""
     if (arn is None) == (source is None) or (at is not None and source is None):
         raise click.UsageError("Give --from-backup, or --from-table with or without --at.")
-    with reached(url, data_dir, region) as database:
-        if arn is not None:
-            details = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
-            items = details["SourceTableDetails"].get("ItemCount", 0)
-            database.call("RestoreTableFromBackup", {"TargetTableName": target, "BackupArn": arn})
-        else:
-            moment: Answer = (
-                {"UseLatestRestorableTime": True} if at is None else {"RestoreDateTime": _seconds(at)}
-            )
-            request = {"TargetTableName": target, "SourceTableName": source, **moment}
-            database.call("RestoreTableToPointInTime", request)
-            items = database.call("DescribeTable", {"TableName": source})["Table"]["ItemCount"]
-        _follow_restore(database, target, items)
+    if arn is not None:
+        details = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
+        items = details["SourceTableDetails"].get("ItemCount", 0)
+        database.call("RestoreTableFromBackup", {"TargetTableName": target, "BackupArn": arn})
+    else:
+        moment: Answer = (
+            {"UseLatestRestorableTime": True} if at is None else {"RestoreDateTime": _seconds(at)}
+        )
+        request = {"TargetTableName": target, "SourceTableName": source, **moment}
+        database.call("RestoreTableToPointInTime", request)
+        items = database.call("DescribeTable", {"TableName": source})["Table"]["ItemCount"]
+    _follow_restore(database, target, items)
 
 
 def _follow_restore(database: Endpoint, target: str, items: int) -> None:

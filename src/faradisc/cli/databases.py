@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from faradisc.addresses import completed, http_address
 from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
-
-if TYPE_CHECKING:
-    from faradisc.tools.transfer.endpoints import Endpoint
 
 HOST, PORT = ServerSettings().host, ServerSettings().port
 LOCAL_URL = f"http://{HOST}:{PORT}"
@@ -48,32 +46,34 @@ def endpoint(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
-def which_database(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options `url`, `data_dir` and `region` for `reached`."""
+def with_database(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds the options `url`, `data_dir` and `region`, and calls the command with the `database`.
+
+    Ends the program with one sentence when the database is not usable or rejects a request.
+    """
     directory = click.option(
         "--data-dir",
         type=click.Path(exists=True, file_okay=False, path_type=Path),
         default=None,
         help="Data directory that no server has open, instead of --url.",
     )
-    return endpoint(directory(command))
 
+    @wraps(command)
+    def opened(*, url: str, data_dir: Path | None, region: str | None, **options: Any) -> None:
+        from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
+        from faradisc.storage import format as data_format  # noqa: PLC0415
+        from faradisc.tools.transfer.endpoints import Directory, Endpoint, Remote  # noqa: PLC0415
 
-@contextmanager
-def reached(url: str, data_dir: Path | None, region: str | None) -> Iterator[Endpoint]:
-    """Yields the database. Ends the program with one sentence when it is not usable or rejects a request."""
-    from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
-    from faradisc.storage import format as data_format  # noqa: PLC0415
-    from faradisc.tools.transfer.endpoints import Directory, Remote  # noqa: PLC0415
+        try:
+            database: Endpoint
+            if data_dir is None:
+                database = Remote(url, region, local=True)
+            else:
+                data_format.found(data_dir)  # a mistyped name must not become a new database
+                database = Directory(data_dir, region=region, checked=True)
+            with closing(database):
+                command(database=database, **options)
+        except (RequestRejected, Unreachable, StorageError) as error:
+            fail(str(error))
 
-    try:
-        opened: Remote | Directory
-        if data_dir is None:
-            opened = Remote(url, region, local=True)
-        else:
-            data_format.found(data_dir)  # a mistyped name must not become a new database
-            opened = Directory(data_dir, region=region, checked=True)
-        with closing(opened):
-            yield opened
-    except (RequestRejected, Unreachable, StorageError) as error:
-        fail(str(error))
+    return endpoint(directory(opened))

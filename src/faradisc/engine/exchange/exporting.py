@@ -37,10 +37,10 @@ from faradisc.engine.exchange.manifests import (
     STARTED,
     SUMMARY,
     DataFile,
-    checksum,
-    checksum_key,
+    data_file_key,
     data_file_name,
     export_directory,
+    put_manifest,
 )
 from faradisc.engine.exchange.object_storage import BucketError, Draft, ObjectStorage, access_of
 from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
@@ -158,10 +158,9 @@ class ExportRun:
         return self._file
 
     async def _store_file(self, file: DataFileWriter) -> None:
-        suffix = ".json.gz" if self.shown["ExportFormat"] == "DYNAMODB_JSON" else ".ion.gz"
         full = self.shown["ExportType"] == "FULL_EXPORT"
-        directory = join(self.directory if full else join(self.shown.get("S3Prefix") or "", ROOT), "data")
-        key = join(directory, file.name + suffix)
+        directory = self.directory if full else join(self.shown.get("S3Prefix") or "", ROOT)
+        key = data_file_key(directory, file.name, self.shown["ExportFormat"])
         digest = file.finish()
         etag = await self._storage.store(self.bucket, key, file.draft)
         self._file = None
@@ -174,34 +173,27 @@ class ExportRun:
 
     async def write_manifests(self, end_ns: int) -> None:
         files = b"".join(DataFile(**each).line() for each in self.progress.get("files", ()))
-        await self._put_manifest(FILES, files)
-        summary = orjson.dumps(self._summary(end_ns))
-        await self._put_manifest(SUMMARY, summary)
-        self.shown["ExportManifest"] = join(self.directory, SUMMARY)
-
-    async def _put_manifest(self, name: str, content: bytes) -> None:
-        """Writes the checksum of a manifest and then the manifest, so that a manifest can always be
-        checked."""
-        key = join(self.directory, name)
-        await self._storage.put(self.bucket, checksum_key(key), checksum(content).encode())
-        await self._storage.put(self.bucket, key, content)
+        await put_manifest(self._storage, self.bucket, join(self.directory, FILES), files)
+        summary = join(self.directory, SUMMARY)
+        await put_manifest(self._storage, self.bucket, summary, orjson.dumps(self._summary(end_ns)))
+        self.shown["ExportManifest"] = summary
 
     def _summary(self, end_ns: int) -> dict[str, Any]:
         shown = self.shown
         full = shown["ExportType"] == "FULL_EXPORT"
         if full:
-            times = {"exportTime": _iso(self.progress["to_ns"])}
+            times = {"exportTime": moment_text(self.progress["to_ns"])}
         else:
             times = {
-                "exportFromTime": _iso(self.progress["from_ns"]),
-                "exportToTime": _iso(self.progress["to_ns"]),
+                "exportFromTime": moment_text(self.progress["from_ns"]),
+                "exportToTime": moment_text(self.progress["to_ns"]),
             }
         view = {} if full else {"outputView": shown["IncrementalExportSpecification"]["ExportViewType"]}
         return {
             "version": FULL_VERSION if full else INCREMENTAL_VERSION,
             "exportArn": self.task.arn,
-            "startTime": _iso(self.task.started_ns),
-            "endTime": _iso(end_ns),
+            "startTime": moment_text(self.task.started_ns),
+            "endTime": moment_text(end_ns),
             "tableArn": self.task.table_arn,
             "tableId": shown["TableId"],
             **times,
@@ -229,8 +221,8 @@ def _draft_name(task: Task) -> str:
     return data_file_name(f"{task.arn} {len(task.progress.get('files', ()))}")
 
 
-def _iso(moment_ns: int) -> str:
-    """2026-11-21T20:15:00.000Z"""
+def moment_text(moment_ns: int) -> str:
+    """Returns a moment in the form 2026-11-21T20:15:00.000Z."""
     moment = datetime.fromtimestamp(moment_ns // 1_000_000 / 1000, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment_ns // 1_000_000 % 1000:03d}Z"
 

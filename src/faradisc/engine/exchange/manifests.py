@@ -76,8 +76,16 @@ def checksum(content: bytes) -> str:
     return b64encode(md5(content, usedforsecurity=False).digest()).decode()
 
 
-def checksum_key(manifest: str) -> str:
-    return manifest.removesuffix(".json") + ".md5"
+def data_file_key(directory: str, name: str, format_: str) -> str:
+    """Returns the key of a data file of an export with its data under a directory."""
+    suffix = ".json.gz" if format_ == "DYNAMODB_JSON" else ".ion.gz"
+    return posixpath.join(directory, "data", name + suffix)
+
+
+async def put_manifest(storage: ObjectStorage, bucket: str, key: str, content: bytes) -> None:
+    """Writes the checksum of a manifest and then the manifest, so that a manifest can always be checked."""
+    await storage.put(bucket, key.removesuffix(".json") + ".md5", checksum(content).encode())
+    await storage.put(bucket, key, content)
 
 
 class Manifests:

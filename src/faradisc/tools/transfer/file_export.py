@@ -6,8 +6,6 @@ or the export of a data directory without a server, gives the state of one momen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from posixpath import join
 from typing import Any
@@ -17,7 +15,7 @@ import orjson
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.exchange import ion_text
 from faradisc.engine.exchange.checking import canonical_size
-from faradisc.engine.exchange.compression import GzipWriter
+from faradisc.engine.exchange.exporting import FILE_BYTES, DataFileWriter, moment_text
 from faradisc.engine.exchange.json_lines import item_line
 from faradisc.engine.exchange.manifests import (
     FILES,
@@ -25,29 +23,18 @@ from faradisc.engine.exchange.manifests import (
     STARTED,
     SUMMARY,
     DataFile,
-    checksum,
-    checksum_key,
+    data_file_key,
     data_file_name,
     export_directory,
+    put_manifest,
 )
 from faradisc.engine.exchange.masking import Masker
-from faradisc.engine.exchange.object_storage import DirectoryStorage, Draft
+from faradisc.engine.exchange.object_storage import DirectoryStorage
 from faradisc.storage.immediate import run
 from faradisc.tools.transfer.endpoints import Endpoint
 from faradisc.tools.transfer.progress import Progress
 from faradisc.tools.transfer.scanning import Page, State, scan
 from faradisc.tools.transfer.tables import describe, key_names_of
-
-FILE_BYTES = 128 * 1024 * 1024
-
-
-@dataclass(slots=True)
-class _OpenFile:
-    draft: Draft
-    gzip: GzipWriter
-    name: str
-    items: int = 0
-    content_bytes: int = 0
 
 
 class FileExport:
@@ -63,7 +50,7 @@ class FileExport:
         self._storage = DirectoryStorage(root.absolute().parent)
         self._bucket = root.absolute().name
         self._directory = export_directory(None, self.id)
-        self._open: dict[int, _OpenFile] = {}
+        self._open: dict[int, DataFileWriter] = {}
         """By segment."""
         self._files: list[DataFile] = []
         self._started_files = 0
@@ -90,8 +77,10 @@ class FileExport:
         finally:
             for each in self._open.values():
                 self._storage.discard(each.draft)
-        self._manifest(FILES, b"".join(each.line() for each in self._files))
-        self._manifest(SUMMARY, orjson.dumps(self._summary(described, progress)))
+        files = b"".join(each.line() for each in self._files)
+        summary = orjson.dumps(self._summary(described, progress))
+        for manifest, content in ((FILES, files), (SUMMARY, summary)):
+            run(put_manifest(self._storage, self._bucket, join(self._directory, manifest), content))
         return self._directory
 
     def _write(self, segment: int, items: Page) -> int:
@@ -101,47 +90,35 @@ class FileExport:
             lines = [ion_text.item_line(item) for item in items]
         else:
             lines = [item_line(orjson.dumps(item, option=orjson.OPT_SORT_KEYS)) for item in items]
-        content = b"".join(lines)
         file = self._open.get(segment) or self._begin(segment)
-        file.gzip.write(content)
-        file.items += len(lines)
-        file.content_bytes += len(content)
+        before = file.content_bytes
+        file.write(lines)
+        size = file.content_bytes - before
         if file.content_bytes >= FILE_BYTES:
             self._store(segment)
-        return len(content)
+        return size
 
-    def _begin(self, segment: int) -> _OpenFile:
+    def _begin(self, segment: int) -> DataFileWriter:
         self._started_files += 1
         name = data_file_name(f"{self.id} {segment} {self._started_files}")
-        draft = self._storage.draft(self._bucket, name)
-        file = self._open[segment] = _OpenFile(draft, GzipWriter(draft), name)
+        file = self._open[segment] = DataFileWriter(self._storage.draft(self._bucket, name), name)
         return file
 
     def _store(self, segment: int) -> None:
         file = self._open[segment]
-        file.gzip.finish()
-        suffix = ".json.gz" if self._format == "DYNAMODB_JSON" else ".ion.gz"
-        key = join(self._directory, "data", file.name + suffix)
+        digest = file.finish()
+        key = data_file_key(self._directory, file.name, self._format)
         etag = run(self._storage.store(self._bucket, key, file.draft))
         del self._open[segment]
-        self._files.append(DataFile(key, file.items, file.draft.md5, etag))
-
-    def _manifest(self, name: str, content: bytes) -> None:
-        key = join(self._directory, name)
-        run(self._storage.put(self._bucket, checksum_key(key), checksum(content).encode()))
-        run(self._storage.put(self._bucket, key, content))
+        self._files.append(DataFile(key, file.items, digest, etag))
 
     def _summary(self, described: dict[str, Any], progress: Progress) -> dict[str, Any]:
-        began, ended = (
-            datetime.fromtimestamp(moment // 1_000_000 / 1000, UTC).isoformat(timespec="milliseconds")
-            for moment in (self._began_ns, self._clock.now_ns())
-        )
-        began, ended = began.replace("+00:00", "Z"), ended.replace("+00:00", "Z")
+        began = moment_text(self._began_ns)
         return {
             "version": FULL_VERSION,
             "exportArn": f"{described['TableArn']}/export/{self.id}",
             "startTime": began,
-            "endTime": ended,
+            "endTime": moment_text(self._clock.now_ns()),
             "tableArn": described["TableArn"],
             "tableId": described.get("TableId"),
             "exportTime": began,

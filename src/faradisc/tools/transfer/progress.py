@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TextIO
 
-from faradisc.clock import Clock, SystemClock
+from faradisc.clock import SystemClock
 
 _EVERY_NS = 200_000_000
 _BAR = 24
@@ -14,12 +13,10 @@ _MB = 1_000_000
 
 
 class Progress:
-    def __init__(
-        self, total: int | None = None, *, out: TextIO | None = None, clock: Clock | None = None
-    ) -> None:
+    def __init__(self, total: int | None = None) -> None:
         """total: expected total of `done`, if it is known."""
-        self._out = out or sys.stderr
-        self._clock = clock or SystemClock()
+        self._out = sys.stderr
+        self._clock = SystemClock()
         self._live = self._out.isatty()
         self._began_ns = self._shown_ns = self._clock.now_ns()
         self._lock = threading.Lock()
