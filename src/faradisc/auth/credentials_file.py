@@ -64,12 +64,12 @@ class CredentialsFile:
     def load(self) -> dict[str, AccessKey]:
         """Returns every key, decrypted, by id. Raises CredentialsError."""
         document = self._read()
-        open_ = _opener(self._key(document), self.path)
-        open_("check", document["check"])
+        key = self._key(document)
+        self._open(key, "check", document["check"])
         keys = {}
         for key_id, entry in document["keys"].items():
             expires_s = entry.get("expires_s")
-            opened = orjson.loads(open_(_bound(key_id, expires_s), entry["sealed"]))
+            opened = orjson.loads(self._open(key, _bound(key_id, expires_s), entry["sealed"]))
             keys[key_id] = AccessKey(key_id, opened["secret"], opened.get("token"), expires_s)
         return keys
 
@@ -105,6 +105,17 @@ class CredentialsFile:
             )
         return document
 
+    def _open(self, key: bytes, bound: str, sealed: str) -> bytes:
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
+
+        raw = b64decode(sealed)
+        try:
+            return AESGCM(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], bound.encode())
+        except InvalidTag:
+            what = "this is not its key or passphrase" if bound == "check" else f"entry of {bound!r} changed"
+            raise CredentialsError(f"The credentials file {self.path} cannot be opened: {what}.") from None
+
     # --- Changing --------------------------------------------------------------------------------
 
     def add(self, key: AccessKey, now_s: int, entropy: Entropy) -> None:
@@ -116,11 +127,11 @@ class CredentialsFile:
             content = {"secret": key.secret}
             if key.token is not None:
                 content["token"] = key.token
-            seal = _sealer(self._key(document), entropy)
             entry: dict[str, Any] = {"created_s": now_s}
             if key.expires_s is not None:
                 entry["expires_s"] = key.expires_s
-            entry["sealed"] = seal(_bound(key.key_id, key.expires_s), orjson.dumps(content))
+            bound = _bound(key.key_id, key.expires_s)
+            entry["sealed"] = _seal(self._key(document), bound, orjson.dumps(content), entropy)
             document["keys"][key.key_id] = entry
 
         self._change(change, entropy)
@@ -169,7 +180,7 @@ class CredentialsFile:
             }
         elif not self._key_path.exists():
             self._make_key(entropy)
-        document["check"] = _sealer(self._key(document), entropy)("check", b"")
+        document["check"] = _seal(self._key(document), "check", b"", entropy)
         document["keys"] = {}
         return document
 
@@ -236,33 +247,11 @@ def _bound(key_id: str, expires_s: int | None) -> str:
     return f"key {key_id} {'' if expires_s is None else expires_s}"
 
 
-def _sealer(key: bytes, entropy: Entropy) -> Callable[[str, bytes], str]:
+def _seal(key: bytes, bound: str, content: bytes, entropy: Entropy) -> str:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - 20 ms at start
 
-    cipher = AESGCM(key)
-
-    def seal(bound: str, content: bytes) -> str:
-        nonce = entropy.token_bytes(_NONCE_BYTES)
-        return b64encode(nonce + cipher.encrypt(nonce, content, bound.encode())).decode()
-
-    return seal
-
-
-def _opener(key: bytes, path: Path) -> Callable[[str, str], bytes]:
-    from cryptography.exceptions import InvalidTag  # noqa: PLC0415
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
-
-    cipher = AESGCM(key)
-
-    def open_(bound: str, sealed: str) -> bytes:
-        raw = b64decode(sealed)
-        try:
-            return cipher.decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], bound.encode())
-        except InvalidTag:
-            what = "this is not its key or passphrase" if bound == "check" else f"entry of {bound!r} changed"
-            raise CredentialsError(f"The credentials file {path} cannot be opened: {what}.") from None
-
-    return open_
+    nonce = entropy.token_bytes(_NONCE_BYTES)
+    return b64encode(nonce + AESGCM(key).encrypt(nonce, content, bound.encode())).decode()
 
 
 class FileKeyring:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from operator import itemgetter
-from time import gmtime
+from time import gmtime, strftime
 from typing import Any, Final
 
 from faradisc.auth.keys import AccessKey, Keyring
@@ -379,8 +379,4 @@ def _epoch_seconds(text: str) -> int | None:
 
 
 def _basic(epoch_s: int) -> str:
-    moment = gmtime(epoch_s)
-    return (
-        f"{moment.tm_year:04}{moment.tm_mon:02}{moment.tm_mday:02}"
-        f"T{moment.tm_hour:02}{moment.tm_min:02}{moment.tm_sec:02}Z"
-    )
+    return strftime("%Y%m%dT%H%M%SZ", gmtime(epoch_s))

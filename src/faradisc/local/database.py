@@ -132,7 +132,7 @@ class LocalDatabase:
         Raises ValueError for a service other than dynamodb, dynamodbstreams, application-autoscaling and
         cloudwatch.
         """
-        made = sessions.make_client(service_name, region_name or self.region, options)
+        made = sessions.make("client", service_name, region_name or self.region, options)
         attach(made, self.answer)
         return made
 
@@ -141,7 +141,7 @@ class LocalDatabase:
 
         Raises ValueError for a service other than dynamodb.
         """
-        made = sessions.make_resource(service_name, region_name or self.region, options)
+        made = sessions.make("resource", service_name, region_name or self.region, options)
         attach(made.meta.client, self.answer)
         return made
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 try:
     import boto3.session
@@ -32,33 +33,22 @@ _CONFIG = Config(
 """Settings of the environment that could send a client elsewhere, or stop it."""
 
 _lock = threading.Lock()
-_session: boto3.session.Session | None = None
 
 
-def make_client(service_name: str, region_name: str, options: dict[str, Any]) -> Any:
-    """Returns a client that is not attached yet (transport.attach). Thread-safe, unlike boto3's own."""
-    _check(service_name, SERVICES)
-    with _lock:
-        return _shared_session().client(service_name, **_complete(region_name, options))
-
-
-def make_resource(service_name: str, region_name: str, options: dict[str, Any]) -> Any:
-    _check(service_name, SERVICES[:1])
-    with _lock:
-        return _shared_session().resource(service_name, **_complete(region_name, options))
-
-
-def _check(service_name: str, known: tuple[str, ...]) -> None:
+def make(kind: Literal["client", "resource"], service_name: str, region_name: str, options: Any) -> Any:
+    """Returns a client or resource that is not attached yet (transport.attach). Thread-safe, unlike boto3's
+    own. Raises ValueError for a service that Faradisc does not offer."""
+    known = SERVICES if kind == "client" else SERVICES[:1]
     if service_name not in known:
         raise ValueError(f"Faradisc offers {', '.join(known)} here, not {service_name!r}")
+    with _lock:
+        return getattr(_shared_session(), kind)(service_name, **_complete(region_name, options))
 
 
+@cache
 def _shared_session() -> boto3.session.Session:
     """Returns one session for all clients: its loader caches the service model, which is slow to read."""
-    global _session  # noqa: PLW0603
-    if _session is None:
-        _session = boto3.session.Session()
-    return _session
+    return boto3.session.Session()
 
 
 def _complete(region_name: str, options: dict[str, Any]) -> dict[str, Any]:

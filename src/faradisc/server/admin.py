@@ -20,7 +20,8 @@ changes to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Callable, Container
+from inspect import isawaitable
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
 
@@ -39,17 +40,17 @@ PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"
 _JSON: Final = b"application/json"
 
-Handler = Callable[["PageRequest"], Awaitable[HttpResponse]]
+Handler = Callable[["PageRequest"], Any]
+"""Returns an answer or its JSON document, or an awaitable of one."""
 
 
 class PageRequest:
     """One request of an administrator."""
 
-    __slots__ = ("account", "database", "name", "pages", "query_string", "region", "request")
-
     def __init__(self, pages: AdminPages, database: Database, request: HttpRequest, name: str) -> None:
         self.pages = pages
         self.database = database
+        self.administration = database.administration
         self.request = request
         self.name = name
         """The rest of the path: the name of a table."""
@@ -106,7 +107,10 @@ class AdminPages:
         if handler is None:
             return _failure(405, f"This page takes {' and '.join(methods)}.")
         try:
-            return await handler(PageRequest(self, database, request, name))
+            answered = handler(PageRequest(self, database, request, name))
+            if isawaitable(answered):
+                answered = await answered
+            return answered if isinstance(answered, HttpResponse) else _answer(answered)
         except AdminError as mistake:
             return _failure(404 if isinstance(mistake, NoSuchTable) else 400, str(mistake))
 
@@ -138,10 +142,10 @@ def _failure(status: int, sentence: str) -> HttpResponse:
     return _answer({"error": sentence}, status)
 
 
-async def _console(page: PageRequest) -> HttpResponse:
+def _console(page: PageRequest) -> HttpResponse:
     from faradisc import console  # noqa: PLC0415 - few servers draw pages
 
-    administration, status = page.database.administration, 200
+    administration, status = page.administration, 200
     try:
         if page.name:
             shown = administration.capacity(page.name, page.region, page.account)
@@ -153,53 +157,20 @@ async def _console(page: PageRequest) -> HttpResponse:
     return HttpResponse(status, body, console.CONTENT_TYPE.encode(), None, None)
 
 
-async def _tables(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.administration.tables(page.region, page.account))
-
-
-async def _capacity(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.administration.capacity(page.name, page.region, page.account))
-
-
-async def _change_capacity(page: PageRequest) -> HttpResponse:
-    administration = page.database.administration
-    return _answer(await administration.change_capacity(page.name, page.region, page.account, page.body()))
-
-
-async def _events(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.administration.events())
-
-
-async def _clock(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.administration.clock())
-
-
-async def _advance(page: PageRequest) -> HttpResponse:
+async def _advance(page: PageRequest) -> Any:
     wanted = page.body()
     for name in wanted:
         if name != "advance_s":
             raise AdminError(f"There is no setting {name!r} to change.")
-    return _answer(await page.database.administration.advance(wanted.get("advance_s")))
+    return await page.administration.advance(wanted.get("advance_s"))
 
 
-async def _jobs(page: PageRequest) -> HttpResponse:
-    return _answer(await page.database.administration.jobs(page.region, page.account))
-
-
-async def _expire(page: PageRequest) -> HttpResponse:
-    return _answer(await page.database.administration.expire_now())
-
-
-async def _check(page: PageRequest) -> HttpResponse:
-    return _answer(page.database.checks.document())
-
-
-async def _begin_check(page: PageRequest) -> HttpResponse:
+def _begin_check(page: PageRequest) -> HttpResponse:
     begun = page.database.checks.begin()
     return _answer(page.database.checks.document(), 202 if begun else 409)
 
 
-async def _metrics(page: PageRequest) -> HttpResponse:
+def _metrics(page: PageRequest) -> HttpResponse:
     from faradisc.server.exposition import CONTENT_TYPE, exposition  # noqa: PLC0415 - at the first scrape
 
     return HttpResponse(200, exposition(page.database.accounts(), page.pages.load), CONTENT_TYPE, None, None)
@@ -207,14 +178,19 @@ async def _metrics(page: PageRequest) -> HttpResponse:
 
 _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "": {"GET": _console},
-    "tables": {"GET": _tables},
+    "tables": {"GET": lambda page: page.administration.tables(page.region, page.account)},
     "tables/": {"GET": _console},
-    "capacity/": {"GET": _capacity, "POST": _change_capacity},
-    "events": {"GET": _events},
-    "clock": {"GET": _clock, "POST": _advance},
-    "jobs": {"GET": _jobs},
-    "expire": {"POST": _expire},
-    "check": {"GET": _check, "POST": _begin_check},
+    "capacity/": {
+        "GET": lambda page: page.administration.capacity(page.name, page.region, page.account),
+        "POST": lambda page: page.administration.change_capacity(
+            page.name, page.region, page.account, page.body()
+        ),
+    },
+    "events": {"GET": lambda page: page.administration.events()},
+    "clock": {"GET": lambda page: page.administration.clock(), "POST": _advance},
+    "jobs": {"GET": lambda page: page.administration.jobs(page.region, page.account)},
+    "expire": {"POST": lambda page: page.administration.expire_now()},
+    "check": {"GET": lambda page: page.database.checks.document(), "POST": _begin_check},
     "metrics": {"GET": _metrics},
 }
 """By the first part of the path; "/" after it means that the name of a table follows."""

@@ -48,34 +48,21 @@ _LATENCY: Final = "SuccessfulRequestLatency"
 def exposition(accounts: Iterable[tuple[str, ResourceRegistry]], load: Load) -> bytes:
     """Returns the metrics of the process, and of these accounts by namespace."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Process(load))
-    registry.register(_Accounts(list(accounts)))
+    registry.register(_Metrics(load, list(accounts)))
     text: bytes = generate_latest(registry)
     return text
 
 
-class _Process(Collector):
-    def __init__(self, load: Load) -> None:
+class _Metrics(Collector):
+    def __init__(self, load: Load, accounts: list[tuple[str, ResourceRegistry]]) -> None:
         self._load = load
-
-    def collect(self) -> Iterator[Metric]:
-        shed = CounterMetricFamily(
-            "faradisc_shed", "Connections and requests rejected because the process was overloaded."
-        )
-        shed.add_metric((), self._load.shed)
-        yield shed
-        held = GaugeMetricFamily(
-            "faradisc_held_bytes", "Bytes of unfinished bodies and unsent answers of all connections."
-        )
-        held.add_metric((), self._load.held_bytes)
-        yield held
-
-
-class _Accounts(Collector):
-    def __init__(self, accounts: list[tuple[str, ResourceRegistry]]) -> None:
         self._accounts = accounts
 
     def collect(self) -> Iterator[Metric]:
+        shed = "Connections and requests rejected because the process was overloaded."
+        yield CounterMetricFamily("faradisc_shed", shed, self._load.shed)
+        held = "Bytes of unfinished bodies and unsent answers of all connections."
+        yield GaugeMetricFamily("faradisc_held_bytes", held, self._load.held_bytes)
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
         for namespace, account in self._accounts:
             for (name, which), series in account.metrics.series.items():

@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -193,7 +194,9 @@ async def _run(
         serving = Serving(site, await open_database(settings, database_clock), open_traced, drain)
         exit_stack.push_async_callback(serving.close)
         if settings.seed:
-            await _seed(serving.database, settings.seed)
+            from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one
+
+            await seed(serving.database, settings.seed)
         await serving.database.record(trace)
         site.executor = serving.database
         tune_garbage_collection()
@@ -211,19 +214,15 @@ async def _run(
             await each
 
 
-async def _seed(database: Database, directory: str) -> None:
-    """Raises SettingsError when the seed cannot be used."""
-    from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one
-
-    await seed(database, directory)
-
-
 async def _yield_control() -> None:
     await asyncio.sleep(0)
 
 
 async def _background_throttle() -> None:
     await asyncio.sleep(BACKGROUND_THROTTLE_S)
+
+
+_SHARED_SETTINGS = {each.name for each in fields(Settings)} & {each.name for each in fields(ServerSettings)}
 
 
 async def open_database(settings: ServerSettings, clock: Clock) -> Database:
@@ -233,18 +232,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
         return await Database.open(
             store,
             settings=Settings(
-                region=settings.region,
-                account=settings.account,
-                per_region=settings.per_region,
-                transition_ms=settings.transition_ms,
-                ttl_delay_s=settings.ttl_delay_s,
-                shard_lifetime_s=settings.shard_lifetime_s,
-                conflict_rate=settings.conflict_rate,
-                conflict_seed=settings.conflict_seed,
-                throughput=settings.throughput,
-                collection_bytes_max=settings.collection_bytes_max,
-                throughput_tables=settings.throughput_tables,
-                restorable_lag_s=settings.restorable_lag_s,
+                **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
                 yield_control=_yield_control,
                 background_throttle=_background_throttle,
                 large=OtherThread().run,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from faradisc.clock import epoch_seconds
@@ -88,16 +88,6 @@ class Backup:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Backup:
         return cls(**stored)
-
-    def completed(self, *, items: int, size_bytes: int, file_bytes: int, taken_ns: int) -> Backup:
-        return replace(
-            self,
-            status="AVAILABLE",
-            items=items,
-            size_bytes=size_bytes,
-            file_bytes=file_bytes,
-            taken_ns=taken_ns,
-        )
 
 
 def backup_id(now_ns: int, random: bytes) -> str:

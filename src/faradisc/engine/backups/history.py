@@ -19,7 +19,7 @@ from typing import NamedTuple
 from faradisc.engine.tables.history import after_moment, split_change_key
 from faradisc.engine.tables.table import Table
 from faradisc.model.codec.item_record import Record
-from faradisc.storage.api import Part, ReadOnlyStore, Row
+from faradisc.storage.api import Part, ReadOnlyStore
 
 PAGE_ROWS = 200
 """Rows read from each source (present rows, and each day) for one page."""
@@ -146,24 +146,18 @@ async def _page(
     return records, changed, Cursor(slot + 1) if slot + 1 < history.slots else None
 
 
-def _is_end(rows: list[tuple[bytes, Row]]) -> bool:
-    """Whether a read of one page reached the end of its part."""
-    return len(rows) < PAGE_ROWS and sum(len(payload) for _, (_, payload) in rows) <= PAGE_BYTES
-
-
 async def _rows(store: ReadOnlyStore, part: Part, low: bytes | None) -> _Read:
-    rows = await store.range(part, low, None, limit=PAGE_ROWS, max_bytes=PAGE_BYTES)
-    if _is_end(rows):
-        return _Read([(key, row[1]) for key, row in rows], None)
-    return _Read([(key, row[1]) for key, row in rows], rows[-1][0])
+    found = await store.range(part, low, None, limit=PAGE_ROWS, max_bytes=PAGE_BYTES)
+    rows = [(key, payload) for key, (_, payload) in found]
+    is_end = len(rows) < PAGE_ROWS and sum(len(payload) for _, payload in rows) <= PAGE_BYTES
+    return _Read(rows, None if is_end else rows[-1][0])
 
 
 async def _changes(store: ReadOnlyStore, part: Part, low: bytes | None, moments: tuple[int, ...]) -> _Read:
-    found = await store.range(part, low, None, limit=PAGE_ROWS, max_bytes=PAGE_BYTES)
-    rows = [(key, row[1]) for key, row in found]
-    if _is_end(found):
+    rows, last = await _rows(store, part, low)
+    if last is None:
         return _Read(rows, None)
-    row_key, _ = split_change_key(rows[-1][0])
+    row_key, _ = split_change_key(last)
     for at_ns in moments:
         rows += await _around(store, part, row_key, at_ns, rows[-1][0])
     return _Read(rows, row_key)

@@ -242,13 +242,11 @@ class Backups:
                 await self._clear_rows(backup)
                 await self._store_row(replace(backup, holds_rows=False))
                 return True
-            if backup.expires_ns is not None and now_ns >= backup.expires_ns and self._is_idle(backup):
+            is_over = backup.expires_ns is not None and now_ns >= backup.expires_ns
+            if is_over and backup.status == "AVAILABLE" and not self.being_restored(backup):
                 await self._forget(backup)
                 return True
         return False
-
-    def _is_idle(self, backup: Backup) -> bool:
-        return backup.status == "AVAILABLE" and not self.being_restored(backup)
 
     async def _start(self, backup: Backup) -> None:
         source: ReadOnlyStore = self._store

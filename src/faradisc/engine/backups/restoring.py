@@ -32,7 +32,7 @@ from faradisc.engine.backups.files import (
     records_of,
 )
 from faradisc.engine.backups.history import Cursor, page_at
-from faradisc.engine.backups.registry import Backups
+from faradisc.engine.backups.registry import Backups, usage_of
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.verification import Verification, verify_quickly
 from faradisc.engine.tables.catalog import Catalog
@@ -108,8 +108,8 @@ class Restores:
 
         Raises the errors of `from_backup`.
         """
-        used = [await self._store.usage(part) for part in source.placement.parts]
-        self._check_room(sum(size for _, size in used))
+        _, size_bytes = await usage_of(self._store, source)
+        self._check_room(size_bytes)
         self._catalog.moments.seal(at_ns)
         assert source.history is not None, "it covers the time"
         restored = {

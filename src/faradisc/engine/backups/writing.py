@@ -7,6 +7,7 @@ on. A block limits the memory.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 
 from faradisc.engine.backups.backup import Backup
@@ -76,7 +77,9 @@ class BackupWriter:
         self._file_bytes += len(data)
 
     async def _finish(self) -> Backup:
-        complete = self.backup.completed(
+        complete = replace(
+            self.backup,
+            status="AVAILABLE",
             items=self.items,
             size_bytes=self.size_bytes,
             file_bytes=self._file_bytes,
