@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from faradisc.capacity.config import SECOND_NS, UNIT, CapacityConfig
@@ -77,24 +77,12 @@ class Warm:
         }
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "read_units": self.read_units,
-            "write_units": self.write_units,
-            "target": list(self.target) if self.target else None,
-            "ready_ns": self.ready_ns,
-            "raised": self.raised,
-        }
+        return asdict(self)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Warm:
         target = stored["target"]
-        return cls(
-            stored["read_units"],
-            stored["write_units"],
-            (target[0], target[1]) if target else None,
-            stored["ready_ns"],
-            stored["raised"],
-        )
+        return cls(**{**stored, "target": (target[0], target[1]) if target else None})
 
 
 class Peaks:

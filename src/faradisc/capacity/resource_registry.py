@@ -16,7 +16,6 @@ from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HOUR_NS, MINUTE_NS, SECOND_NS, CapacityConfig, Chance
 from faradisc.capacity.events import Event
 from faradisc.capacity.resource import STEP_NS, Resource
-from faradisc.capacity.throttle import METRIC_OF_CAUSE
 from faradisc.capacity.usage import MinuteUsage
 from faradisc.engine.metrics.contributor_insights import Insights
 from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
@@ -178,5 +177,5 @@ def record_usage(store: MetricStore, table: str, index: str | None, usage: Minut
         store.add_tally(consumed, each, usage.minute_ns, usage.tally, scale=0.5)
         store.report(consumed, each, usage.minute_ns)
     for cause, count in usage.events.items():
-        store.add(direction + METRIC_OF_CAUSE[cause], which, usage.minute_ns, 1, count)
+        store.add(direction + cause.metric, which, usage.minute_ns, 1, count)
         store.add(f"{direction}ThrottleEvents", which, usage.minute_ns, 1, count)

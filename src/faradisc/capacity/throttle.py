@@ -33,14 +33,11 @@ class Cause(Enum):
     # `Enum.__hash__` is a Python function; throttle events are counted by cause, so a fast one matters.
     __hash__ = object.__hash__
 
+    @property
+    def metric(self) -> str:
+        """The metric that counts the cause, without Read or Write (metrics.md)."""
+        return f"{self.value.removesuffix('Exceeded')}ThrottleEvents"
 
-METRIC_OF_CAUSE: dict[Cause, str] = {
-    Cause.ACCOUNT: "AccountLimitThrottleEvents",
-    Cause.MAX_ON_DEMAND: "MaxOnDemandThroughputThrottleEvents",
-    Cause.PROVISIONED: "ProvisionedThroughputThrottleEvents",
-    Cause.KEY_RANGE: "KeyRangeThroughputThrottleEvents",
-}
-"""The metric that counts a cause, after Read or Write (metrics.md)."""
 
 ResourceKind = Literal["Table", "Index"]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
 from faradisc.capacity.admission import Limiter
 from faradisc.capacity.throttle import Cause
-
-_Counted = TypeVar("_Counted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +33,8 @@ class UsageCounter:
 
     def __init__(self, limiters: tuple[Limiter, Limiter]) -> None:
         self._limiters = limiters
-        self._tallies: tuple[dict[int, int], dict[int, int]] = ({}, {})
-        self._events: tuple[dict[Cause, int], dict[Cause, int]] = ({}, {})
+        self._tallies: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+        self._events: tuple[Counter[Cause], Counter[Cause]] = (Counter(), Counter())
 
     @property
     def empty(self) -> bool:
@@ -45,8 +43,8 @@ class UsageCounter:
     def fold(self) -> None:
         """Takes over and clears the counts of the limiters."""
         for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True):
-            _add(limiter.tally, tally)
-            _add(limiter.events, events)
+            tally.update(limiter.tally)
+            events.update(limiter.events)
             limiter.tally.clear()
             limiter.events.clear()
 
@@ -64,19 +62,14 @@ class UsageCounter:
         """Returns what was counted since the last whole minute, without clearing it."""
         usages = []
         for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True):
-            tally, events = dict(tally), dict(events)
-            _add(limiter.tally, tally)
-            _add(limiter.events, events)
-            usages.append(MinuteUsage(minute_ns, limiter.direction, tally, events))
+            tallied, happened = tally.copy(), events.copy()
+            tallied.update(limiter.tally)
+            happened.update(limiter.events)
+            usages.append(MinuteUsage(minute_ns, limiter.direction, tallied, happened))
         return usages
 
     def take_over(self, usages: Iterable[MinuteUsage]) -> None:
         """Adds what a predecessor has counted and not published."""
         for usage, tally, events in zip(usages, self._tallies, self._events, strict=True):
-            _add(usage.tally, tally)
-            _add(usage.events, events)
-
-
-def _add(counts: Mapping[_Counted, int], into: dict[_Counted, int]) -> None:
-    for counted, count in counts.items():
-        into[counted] = into.get(counted, 0) + count
+            tally.update(usage.tally)
+            events.update(usage.events)

@@ -7,7 +7,7 @@ import pytest
 from faradisc.capacity.admission import Charge, admit
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, profile
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.capacity.throttle import METRIC_OF_CAUSE
+from faradisc.capacity.throttle import Cause
 from faradisc.engine.metrics.contributor_insights import Insights
 from faradisc.engine.metrics.metric_catalog import METRICS
 from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, Statistic, dimensions
@@ -145,7 +145,7 @@ def test_every_published_metric_is_in_the_catalog() -> None:
     for name, which in published:
         sets = [sorted(names) for names in METRICS[name].dimensions]
         assert sorted(dimension for dimension, _ in which) in sets, name
-    for cause in METRIC_OF_CAUSE.values():
+    for cause in (each.metric for each in Cause):
         assert f"Read{cause}" in METRICS and f"Write{cause}" in METRICS
 
 

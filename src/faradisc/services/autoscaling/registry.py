@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from faradisc.operations.call import Call
-from faradisc.services.autoscaling.operations import activities, policies, scheduled_actions, tags, targets
+from faradisc.services.autoscaling.operations import policies, scheduled_actions, tags, targets
 from faradisc.services.autoscaling.service import AutoScaling
 
 Handler = Callable[[AutoScaling, Call], Awaitable[dict[str, Any]]]
@@ -25,7 +25,7 @@ OPERATIONS: Final[Mapping[str, Handler]] = {
     "DescribeScheduledActions": scheduled_actions.describe_scheduled_actions,
     "DeleteScheduledAction": scheduled_actions.delete_scheduled_action,
     # Activities
-    "DescribeScalingActivities": activities.describe_scaling_activities,
+    "DescribeScalingActivities": targets.describe_scaling_activities,
     # Tags
     "TagResource": tags.tag_resource,
     "UntagResource": tags.untag_resource,

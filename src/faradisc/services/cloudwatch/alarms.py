@@ -1,8 +1,7 @@
-"""All alarms, with their history: found by name, changed here and nowhere else, kept over restarts.
+"""All alarms with their history, in memory and stored. Only this module changes them.
 
-The alarms' part of the store has a row per alarm, key ["alarm", place, name], and a row per event, key
-["event", number]. All of it is held in memory too. A change is made there first and committed before
-a request is answered.
+The alarms' part of the store has a row per alarm, key ["alarm", scope, name], and a row per event, key
+["event", number]. A change is made in memory first and committed before a request is answered.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from faradisc.storage.api import Store
 
 HISTORY_NS = 30 * DAY_NS
 EVENTS_MAX = 10_000
-"""Of all alarms together; the oldest are forgotten first."""
+"""Of all alarms together; the oldest are deleted first."""
 
 Name = tuple[str, str]
-"""Place and name."""
+"""Scope and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,9 @@ class Alarms:
         self._events: deque[HistoryItem] = deque()
         self._last_number = 0
         self.version = 0
-        """Rises whenever an alarm comes, goes, or gets new settings."""
+        """Rises when an alarm is added or deleted, or gets new settings."""
         self.started_ns = clock.now_ns()
-        """Metrics are not older than this."""
+        """There are no metrics from before this."""
 
     async def load(self) -> None:
         events = []
@@ -82,7 +81,7 @@ class Alarms:
         return self._alarms.get((scope, name))
 
     def of(self, scope: str) -> list[Alarm]:
-        """The alarms of an account and region, by name."""
+        """Returns the alarms of an account and region, sorted by name."""
         return sorted(
             (alarm for alarm in self._alarms.values() if alarm.scope == scope), key=lambda alarm: alarm.name
         )
@@ -94,36 +93,30 @@ class Alarms:
         return list(self._alarms.values())
 
     def history(self, scope: str) -> list[HistoryItem]:
-        """What happened in the last 30 days, oldest first; deleted alarms included."""
+        """Returns the events of the last 30 days, oldest first, those of deleted alarms included."""
         since = self._clock.now_ns() - HISTORY_NS
         return [event for event in self._events if event.scope == scope and event.at_ns >= since]
 
     # --- Changing ---
 
     async def put(self, alarm: Alarm) -> None:
-        """Add an alarm, or replace the settings of the one of that name; its state stays."""
+        """Adds an alarm, or replaces the settings of the alarm of that name, whose state stays."""
         self.version += 1
         name = (alarm.scope, alarm.name)
         present = self._alarms.get(name)
         if present is None:
             self._alarms[name] = alarm
-            created = {"version": "1.0", "type": "Create", "createdAlarm": _configuration(alarm)}
-            event = self._event(
-                alarm, alarm.configured_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" created', created
-            )
+            event = self._configured(alarm, "Create", alarm.configured_ns)
         else:
             if present.period_s != alarm.period_s:
                 present.looked_ns = 0
             present.settings, present.configured_ns = alarm.settings, alarm.configured_ns
             present.owner, present.driven = alarm.owner, alarm.driven
-            updated = {"version": "1.0", "type": "Update", "updatedAlarm": _configuration(present)}
-            event = self._event(
-                present, alarm.configured_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" updated', updated
-            )
+            event = self._configured(present, "Update", alarm.configured_ns)
         await self._save([self._alarms[name]], [event])
 
     async def save(self, alarm: Alarm) -> None:
-        """Make a change of tags durable."""
+        """Stores a change of tags."""
         await self._save([alarm], [])
 
     async def enable_actions(self, alarms: Iterable[Alarm], enabled: bool) -> None:
@@ -135,17 +128,14 @@ class Alarms:
             alarm.settings = {**alarm.settings, "ActionsEnabled": enabled}
             alarm.configured_ns = now_ns
             changed.append(alarm)
-            updated = {"version": "1.0", "type": "Update", "updatedAlarm": _configuration(alarm)}
-            events.append(
-                self._event(alarm, now_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" updated', updated)
-            )
+            events.append(self._configured(alarm, "Update", now_ns))
         await self._save(changed, events)
 
     async def move(
         self, alarm: Alarm, state: State, reason: str, reason_data: str | None, at_ns: int
     ) -> None:
-        """Put an alarm into a state; its actions follow a change. One that was deleted while its metrics were
-        looked at, or others were, stays deleted."""
+        """Puts an alarm into a state, with its actions if the state changes. An alarm that was deleted
+        meanwhile stays deleted."""
         if self._alarms.get((alarm.scope, alarm.name)) is not alarm:
             return
         before = {"stateValue": alarm.state, "stateReason": alarm.reason}
@@ -166,7 +156,7 @@ class Alarms:
         await self._save([alarm], events)
 
     def _unsent(self, alarm: Alarm, action: str, at_ns: int) -> HistoryItem:
-        """Nothing leaves this server: that an action was due is all that can be said of it."""
+        """Returns the event of an action that was due. Actions are not carried out."""
         failure = "Faradisc carries out no actions of alarms"
         data = {
             "version": "1.0",
@@ -187,9 +177,7 @@ class Alarms:
             if self._alarms.pop((alarm.scope, alarm.name), None) is None:
                 continue
             keys.append(_key(alarm))
-            deleted = {"version": "1.0", "type": "Delete", "deletedAlarm": _configuration(alarm)}
-            summary = f'Alarm "{alarm.name}" deleted'
-            events.append(self._event(alarm, now_ns, "ConfigurationUpdate", summary, deleted))
+            events.append(self._configured(alarm, "Delete", now_ns))
         await self._save([], events, keys)
 
     async def drop_all(self) -> None:
@@ -197,7 +185,14 @@ class Alarms:
         self._events.clear()
         await self._documents.clear()
 
-    # --- Keeping ---
+    # --- History and storage ---
+
+    def _configured(self, alarm: Alarm, kind: str, at_ns: int) -> HistoryItem:
+        """Returns the event of a change of settings; kind: Create, Update or Delete."""
+        members = {name[0].lower() + name[1:]: value for name, value in alarm.settings.items()}
+        done = f"{kind.lower()}d"
+        data = {"version": "1.0", "type": kind, f"{done}Alarm": {"alarmArn": alarm.arn, **members}}
+        return self._event(alarm, at_ns, "ConfigurationUpdate", f'Alarm "{alarm.name}" {done}', data)
 
     def _event(
         self, alarm: Alarm, at_ns: int, kind: str, summary: str, data: Mapping[str, Any]
@@ -215,13 +210,13 @@ class Alarms:
     ) -> None:
         puts: dict[Key, dict[str, Any]] = {_key(alarm): alarm.to_json() for alarm in alarms}
         puts.update({_event_key(event): to_document(asdict(event)) for event in events})
-        forgotten = list(deletes or ())
+        expired = list(deletes or ())
         since = self._clock.now_ns() - HISTORY_NS
         while self._events and (len(self._events) > EVENTS_MAX or self._events[0].at_ns < since):
             event = self._events.popleft()
             puts.pop(_event_key(event), None)
-            forgotten.append(_event_key(event))
-        await self._documents.write(puts, forgotten)
+            expired.append(_event_key(event))
+        await self._documents.write(puts, expired)
 
 
 def _key(alarm: Alarm) -> Key:
@@ -230,10 +225,3 @@ def _key(alarm: Alarm) -> Key:
 
 def _event_key(event: HistoryItem) -> Key:
     return ("event", event.number)
-
-
-def _configuration(alarm: Alarm) -> dict[str, Any]:
-    return {
-        "alarmArn": alarm.arn,
-        **{name[0].lower() + name[1:]: value for name, value in alarm.settings.items()},
-    }

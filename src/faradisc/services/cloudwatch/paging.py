@@ -18,12 +18,11 @@ def page(
     token: str | None,
     size: int,
     invalid_token: type[Exception],
-) -> tuple[list[Element], str | None]:
-    """The elements after a token's, and the token of the next page, if there is one.
+) -> tuple[list[Element], dict[str, str]]:
+    """Returns the elements after a token's, and the NextToken member of an answer, if there are more.
 
-    elements: sorted by `key`, which gives lists of strings and numbers, and no two alike. Elements that come
-    or go between two pages may be missed, but none is returned twice. Raises `invalid_token` for another
-    token.
+    elements: sorted by `key`, which returns different lists of strings and numbers. Elements that are added
+    or deleted between two pages may be missed; none is returned twice. Raises `invalid_token`.
     """
     if token is not None:
         after = _read(token, invalid_token)
@@ -32,8 +31,9 @@ def page(
         except TypeError:
             raise invalid_token from None
     paged = list(elements[:size])
-    more = len(elements) > size
-    return paged, urlsafe_b64encode(orjson.dumps(key(paged[-1]))).decode() if more else None
+    if len(elements) <= size:
+        return paged, {}
+    return paged, {"NextToken": urlsafe_b64encode(orjson.dumps(key(paged[-1]))).decode()}
 
 
 def _read(token: str, invalid_token: type[Exception]) -> Any:

@@ -1,4 +1,4 @@
-"""What the Describe operations share: which of the caller's targets are asked for, and pages."""
+"""Filters and pages of the Describe operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Element = TypeVar("Element")
 
 
 def chosen_targets(autoscaling: AutoScaling, call: Call) -> list[Target]:
-    """The targets that ResourceId and ScalableDimension leave, sorted. Raises: ValidationException."""
+    """Returns the targets with the ResourceId and ScalableDimension of the request, sorted. Raises
+    ValidationException."""
     check_filter(autoscaling, call)
     request = call.request
     return [
@@ -43,15 +44,10 @@ def paged(
     key: Callable[[Element], Any],
     describe: Callable[[Element], Any],
 ) -> dict[str, Any]:
-    """One page of the answer. `elements` are sorted by `key`.
-
-    Raises: ValidationException, InvalidNextTokenException.
-    """
+    """Returns a page of `elements`, which are sorted by `key`. Raises ValidationException,
+    InvalidNextTokenException."""
     size = call.request.get("MaxResults", PAGE_MAX)
     if not 1 <= size <= PAGE_MAX:
         raise ValidationException(f"MaxResults must be between 1 and {PAGE_MAX}, not {size}")
-    found, token = page(elements, key, call.request.get("NextToken"), size, InvalidNextTokenException)
-    answer: dict[str, Any] = {member: [describe(element) for element in found]}
-    if token is not None:
-        answer["NextToken"] = token
-    return answer
+    found, more = page(elements, key, call.request.get("NextToken"), size, InvalidNextTokenException)
+    return {member: [describe(element) for element in found], **more}

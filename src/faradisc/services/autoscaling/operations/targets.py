@@ -1,4 +1,4 @@
-"""RegisterScalableTarget, DescribeScalableTargets, DeregisterScalableTarget.
+"""RegisterScalableTarget, DescribeScalableTargets, DeregisterScalableTarget, DescribeScalingActivities.
 
 Checks of a registration: names -> table or index exists -> limits -> tags. A capacity outside the limits is
 moved into them by the worker's next step (V126).
@@ -15,6 +15,7 @@ from faradisc.services.autoscaling.operations.listing import check_filter, paged
 from faradisc.services.autoscaling.operations.tags import checked_tags
 from faradisc.services.autoscaling.service import AutoScaling
 from faradisc.services.autoscaling.target import Target
+from faradisc.services.autoscaling.targets import Activity
 
 TARGETS_MAX: Final = 5000
 """Per account and region (quotas of Application Auto Scaling: DynamoDB)."""
@@ -91,9 +92,24 @@ async def describe_scalable_targets(autoscaling: AutoScaling, call: Call) -> dic
 
 
 async def deregister_scalable_target(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
-    """Policy and scheduled actions go with the target, and the policy's alarms with it."""
+    """Deletes a target with its policy, the policy's alarms and its scheduled actions."""
     target = autoscaling.target(call)
     await autoscaling.targets.delete(target)
     if target.policy is not None:
         await tracking_alarms.remove(autoscaling.alarms, target, target.policy)
     return {}
+
+
+async def describe_scaling_activities(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
+    """Returns what was done in the last six weeks, newest first."""
+    check_filter(autoscaling, call)
+    request = call.request
+    with_not_scaled = request.get("IncludeNotScaledActivities", False)
+    found = [
+        activity
+        for activity in autoscaling.targets.activities(autoscaling.scope(call))
+        if request.get("ResourceId") in (None, activity.resource_id)
+        and request.get("ScalableDimension") in (None, activity.dimension)
+        and (with_not_scaled or not activity.not_scaled)
+    ]
+    return paged(call, "ScalingActivities", found, lambda activity: [-activity.number], Activity.describe)

@@ -39,8 +39,5 @@ async def describe_alarm_history(cloudwatch: CloudWatch, call: Call) -> dict[str
         key=key,
     )
     size = request.get("MaxRecords", PAGE_SIZE)
-    events, token = page(found, key, request.get("NextToken"), size, InvalidNextToken)
-    answer: dict[str, Any] = {"AlarmHistoryItems": [event.describe() for event in events]}
-    if token is not None:
-        answer["NextToken"] = token
-    return answer
+    events, more = page(found, key, request.get("NextToken"), size, InvalidNextToken)
+    return {"AlarmHistoryItems": [event.describe() for event in events], **more}

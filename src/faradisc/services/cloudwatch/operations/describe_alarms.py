@@ -24,14 +24,11 @@ async def describe_alarms(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
         raise ValidationException("Composite alarms are not offered by this version of Faradisc.")
     found = [alarm for alarm in cloudwatch.alarms.of(cloudwatch.scope(call)) if _is_asked_for(alarm, request)]
     size = request.get("MaxRecords", PAGE_SIZE if not request.get("AlarmNames") else 100)
-    alarms, token = page(found, lambda alarm: [alarm.name], request.get("NextToken"), size, InvalidNextToken)
+    alarms, more = page(found, lambda alarm: [alarm.name], request.get("NextToken"), size, InvalidNextToken)
     types = request.get("AlarmTypes") or ("MetricAlarm", "CompositeAlarm")
     answer: dict[str, Any] = {_LISTS[kind]: [] for kind in types}
-    if "MetricAlarm" not in types:
-        return answer
-    answer["MetricAlarms"] = [alarm.describe() for alarm in alarms]
-    if token is not None:
-        answer["NextToken"] = token
+    if "MetricAlarm" in types:
+        answer |= {"MetricAlarms": [alarm.describe() for alarm in alarms], **more}
     return answer
 
 
@@ -50,7 +47,7 @@ def _is_asked_for(alarm: Alarm, request: dict[str, Any]) -> bool:
 
 
 async def describe_alarms_for_metric(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
-    """Those of exactly this metric; of its statistic, period and unit where the request names them."""
+    """Returns alarms of this metric, and of its statistic, period and unit if the request has them."""
     request = call.request
     dimensions = dimensions_of(request.get("Dimensions", ()))
     found = [

@@ -1,6 +1,6 @@
 """ListMetrics: which series there are, 500 on a page.
 
-The service forgets a metric two weeks after its last point; here it is there as long as it is in memory.
+The service lists a metric for two weeks after its last point; Faradisc, while it is in memory.
 """
 
 from __future__ import annotations
@@ -42,11 +42,8 @@ async def list_metrics(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
         ),
         key=_key,
     )
-    metrics, token = page(found, _key, request.get("NextToken"), PAGE_MAX, _ForeignToken)
-    answer: dict[str, Any] = {"Metrics": [metric.describe() for metric in metrics]}
-    if token is not None:
-        answer["NextToken"] = token
-    return answer
+    metrics, more = page(found, _key, request.get("NextToken"), PAGE_MAX, _ForeignToken)
+    return {"Metrics": [metric.describe() for metric in metrics], **more}
 
 
 def _key(metric: MetricName) -> list[Any]:
