@@ -1,4 +1,4 @@
-"""Who takes part in a life: each an endless coroutine, or one that ends with its work."""
+"""The coroutines of a run: clients, the background work, the clock, readers of snapshots."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from simulation.requests import TEMPORARY, THROTTLED, Request, Window, throttles
 
 
 async def pause(chance: random.Random, turns: int) -> None:
-    """Let others go first, up to so many times."""
+    """Yields to the event loop up to so many times."""
     for _ in range(chance.randint(0, turns)):
         await asyncio.sleep(0)
 
 
 class Client:
-    """Sends one request after the other. Outlives crashes: what has a token is sent again."""
+    """Sends one request after the other. After a crash it repeats requests that have a token."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Client:
             await pause(self._chance, 3)
 
     def _choose(self, store: FaultyStore) -> tuple[Request, int] | None:
-        """The next request, and the version since when it may have had an effect."""
+        """Returns the next request, and the version since which it may have had an effect."""
         unanswered, self._open = self._open, None
         if unanswered is not None and unanswered[0].token is not None:
             return unanswered
@@ -102,7 +102,7 @@ class Client:
 
 
 class Worker:
-    """The background work, as the server's loop does it."""
+    """Runs the background work as the server's loop does."""
 
     def __init__(self, database: Database, chance: random.Random) -> None:
         self._database = database
@@ -122,7 +122,7 @@ class Worker:
 
 
 async def take_snapshots(store: FaultyStore, auditor: Auditor, chance: random.Random) -> None:
-    """From time to time: a snapshot is one version of everything, whatever is written after it."""
+    """Takes snapshots and checks that each shows one version, whatever is written after it."""
     while True:
         await pause(chance, 600)
         version = store.version

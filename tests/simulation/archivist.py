@@ -1,7 +1,7 @@
-"""Who makes backups and restores tables, from backups and from their past, and compares.
+"""Makes backups, restores tables from backups and to points in time, and compares the results.
 
-A backup is the state of a table at one moment between its request and its completion; what is restored must
-be that, and again the same after crashes. A restore to a second is the state at that second.
+A backup has the state of a table at one moment between its request and its completion. A restored table must
+have that state, also after crashes. A restore to a second has the state at that second.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REJECTIONS = {
 
 @dataclass(slots=True)
 class Made:
-    """A backup: of which table, and between which versions its state was taken."""
+    """A backup: its table, and the versions between which its state was taken."""
 
     table: str
     low: int
@@ -39,7 +39,7 @@ class Made:
 
 @dataclass(slots=True)
 class Restore:
-    """A restore under way: what its table must come to hold."""
+    """A restore that runs, with the expected content of its table."""
 
     name: str
     source: str
@@ -59,7 +59,7 @@ class Archivist:
         self.is_resting = False
 
     async def run(self, call: Call, store: FaultyStore) -> None:
-        """Until it is to rest, or the store fails; raises StorageError then."""
+        """Runs until it is stopped. Raises StorageError when the store fails."""
         if self._restore is not None:
             await self._see_through(call, self._restore)
         while not self.is_resting:
@@ -75,7 +75,7 @@ class Archivist:
             self._backups[answer["BackupDetails"]["BackupArn"]] = Made(table, low)
 
     async def _look(self, call: Call, store: FaultyStore) -> None:
-        """Backups that were acknowledged are there, and are complete some day."""
+        """Checks that acknowledged backups exist, and that they become complete."""
         for arn, made in self._backups.items():
             code, answer = await call("DescribeBackup", {"BackupArn": arn})
             if code:
@@ -124,7 +124,7 @@ class Archivist:
         return bool(code)
 
     async def _see_through(self, call: Call, restore: Restore) -> None:
-        """Wait for the table, compare it, and drop it."""
+        """Waits for the table, compares it, and deletes it."""
         named = {"TableName": restore.name}
         for _ in range(LOOKS_MAX):
             code, answer = await call("DescribeTable", named)

@@ -1,8 +1,8 @@
-"""The auditor sees every commit as it is made, and judges what is left after every crash.
+"""The auditor checks every commit when it is made, and the stored state after every crash.
 
-It stands at both ends. At the storage seam it learns which items a commit changes, and for whom: the change
-must be what the request of that client makes of the item, by the rules of `requests`. At the clients' end it
-holds answers against the model. Between the two stands everything that is being tested.
+At the storage interface it reads which items a commit changes, and for which client: the change must follow
+from the client's request by the rules of `requests`. At the client it compares answers with the model. All
+tested code lies between the two.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Auditor:
                 self.throughput.note_targets(batch, version, running())
 
     def _changes(self, batches: Sequence[Batch]) -> Changes:
-        """What the commit does to items, read from the rows themselves."""
+        """Returns the changes of items that the rows of a commit make."""
         found: Changes = {}
         for batch in batches:
             table = self._tables.get(int.from_bytes(batch.part[:4], "big"))
@@ -110,7 +110,7 @@ class Auditor:
                 self.fail(wrong)
 
     def _judge_service(self, place: Place, new: Item | None, version: int) -> None:
-        """The background work puts the records of bulk operations, and deletes what has expired."""
+        """Checks commits of the background work: records of bulk operations, deletes of expired items."""
         if new is None:
             self._judge_expiry(place[0], self.model.newest(*place))
             return
@@ -172,11 +172,11 @@ class Auditor:
         }
 
     def table(self, name: str) -> TableLayout:
-        """Raises: StopIteration for one that is not there."""
+        """Returns a table. Raises StopIteration when it does not exist."""
         return next(table for table in self._tables.values() if table.name == name)
 
     def version_at(self, moment_ns: int) -> int:
-        """The version of the last commit made until then."""
+        """Returns the version of the last commit up to a time."""
         place = bisect_right(self._times_ns, (moment_ns, 1 << 62))
         return self._times_ns[place - 1][1] if place else 0
 
@@ -188,7 +188,7 @@ class Auditor:
     # --- Judging a store -------------------------------------------------------------------------
 
     def crashed(self, kept: int) -> None:
-        """Hold what a crash has left against the model, and go on from there."""
+        """Compares the state after a crash with the model, and continues from it."""
         if kept < self._acknowledged:
             self.fail(f"version {self._acknowledged} was acknowledged, the disk ends at {kept}")
         self.seen["crashes"] += 1
@@ -211,7 +211,7 @@ class Auditor:
         self.judge(self.disk.synced, kept, "after a crash")
 
     def judge(self, store: ReadOnlyStore, version: int, when: str) -> None:
-        """All of a store at a version: every item, every index, counter and collection.
+        """Checks the whole store at a version: every item, index, counter and collection.
 
         Requires: a store that never suspends (an image of the disk, a snapshot).
         """
@@ -229,7 +229,7 @@ class Auditor:
                 self.fail(f"{when}, version {version}: {table.name} holds {'; '.join(reported)}")
 
     def judge_expired(self) -> None:
-        """The background work is done: nothing is left that has expired, but for what it has just missed."""
+        """Checks, after the background work, that no expired item is left except very recent ones."""
         now_s = self.clock.now_ns() // 1_000_000_000 - SWEEP_SLACK_S
         for table, state in self.model.tables.items():
             if state["ttl"] is None or not state["ttl"]["enabled"] or state["status"] == "DELETING":

@@ -1,4 +1,4 @@
-"""For tests that break a promise on purpose, and want the simulation to say so."""
+"""Runs seeds against deliberately broken code until the simulation reports an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SEEDS = 80
 
 
 def found(disk_of: DiskOf = FaultyDisk, **shape: Any) -> str:
-    """What the first failing seed says. shape: where the bug lives, if not everywhere."""
+    """Returns the report of the first failing seed. shape: restricts runs to those with the bug."""
     for seed in range(SEEDS):
         try:
             play(seed, disk_of, **shape)

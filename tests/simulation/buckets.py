@@ -1,4 +1,4 @@
-"""The double of an object store: it outlives every crash, is slow at times, and at times refuses."""
+"""A test double of an object store: survives every crash, is sometimes slow and sometimes fails."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ BUCKET = "bucket"
 
 
 class MemoryBuckets:
-    """One bucket. An object is there whole or not at all; drafts are gone with the process."""
+    """One bucket. An object exists whole or not at all; unfinished uploads end with the process."""
 
     encrypts = False
 
     def __init__(self, chance: random.Random, trouble: float) -> None:
-        """trouble: share of calls that fail, half of them after they have done what they were asked."""
+        """trouble: share of calls that fail, half of them after they took effect."""
         self._chance = chance
         self.trouble = trouble
         self.objects_by_key: dict[str, bytes] = {}
@@ -74,7 +74,7 @@ class MemoryBuckets:
 
 
 class _Listing:
-    """Of a few objects a page, so that crashes and failures come between them."""
+    """Lists few objects per page, so that crashes and failures occur between pages."""
 
     def __init__(self, buckets: MemoryBuckets, prefix: str) -> None:
         self._buckets = buckets

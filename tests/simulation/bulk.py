@@ -1,7 +1,7 @@
-"""Bulk puts: their records, and which commits of the background work they account for.
+"""Bulk puts: their records, and the commits of the background work that follow from them.
 
-A record is put once, whatever happens in between, after those that stand before it; or its condition was
-false at some moment; or it is no item, and counted.
+A record is put once, whatever happens in between, after the records before it; or its condition was false at
+some moment; or it is no item and is counted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BAD_LINES = (
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of an object. No write: it is none that could be put."""
+    """One line of an object. Without a write, it cannot be put."""
 
     line: bytes
     write: Write | None
@@ -48,7 +48,7 @@ def content_of(records: list[Record]) -> bytes:
 
 @dataclass(slots=True)
 class BulkPut:
-    """One bulk operation, from its first request on."""
+    """One bulk operation, from its first request."""
 
     table: str
     token: str
@@ -61,7 +61,7 @@ class BulkPut:
     """Version of the commit by position of the record."""
 
     def committed(self, model: Model, place: Place, new: Item, version: int) -> str | None:
-        """One item of a commit of the service; what is wrong with it."""
+        """Takes one item of a commit of the service. Returns what is wrong with it."""
         position = self.position_of(new)
         assert position is not None
         write = self.records[position].write
@@ -78,7 +78,7 @@ class BulkPut:
         return None
 
     def position_of(self, item: Item) -> int | None:
-        """Of the record that puts this item: no two writes share a number."""
+        """Returns the position of the record that puts this item; no two writes share a number."""
         for position, record in enumerate(self.records):
             if record.write is not None and {"N": str(record.write.number)} == item.get("w"):
                 return position
@@ -87,7 +87,7 @@ class BulkPut:
     def judge(
         self, model: Model, high: int, shown: dict[str, Any], reported: dict[str, list[int]]
     ) -> str | None:
-        """It has ended with every record looked at. reported: positions by kind of output."""
+        """Checks an operation that has ended. reported: positions by kind of output."""
         bad = [at for at, record in enumerate(self.records) if record.write is None]
         if (shown["ProcessedItemCount"], shown["FailedItemCount"]) != (len(self.records), len(bad)):
             return f"a bulk put of {len(self.records)} records, {len(bad)} of them bad, counts {shown}"
@@ -105,7 +105,7 @@ class BulkPut:
 
 
 class BulkBook:
-    """All bulk operations of a run, as the auditor knows them."""
+    """All bulk operations of a run, for the auditor."""
 
     def __init__(self) -> None:
         self._operations: list[BulkPut] = []

@@ -1,4 +1,4 @@
-"""Who follows the changes: a reader of streams with checkpoints, and the double of a Kinesis endpoint."""
+"""Consumers of changes: a reader of streams with checkpoints, and a test double of Kinesis."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Call = Callable[[str, dict[str, Any]], Awaitable[tuple[str, dict[str, Any]]]]
 
 @dataclass(slots=True)
 class Replay:
-    """One stream, as far as it was read, applied to what the table held when it began."""
+    """The part of a stream that was read, applied to the table's content at its begin."""
 
     held: dict[Key, Item]
     last: dict[str, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Replay:
 
 
 class StreamReader:
-    """Outlives every crash, as a consumer with checkpoints elsewhere does: what it was shown stays true."""
+    """Reads streams over crashes, as a consumer with external checkpoints: read records stay valid."""
 
     def __init__(self, auditor: Auditor, chance: random.Random) -> None:
         self._auditor = auditor
@@ -44,12 +44,12 @@ class StreamReader:
 
     @property
     def may_be_too_late(self) -> bool:
-        """The clock has gone further than records are kept: in one jump, or in many, over lives too short to
-        catch up in."""
+        """Returns whether records may be trimmed unread: the clock moved further than their retention, in one
+        jump or in many."""
         return self._auditor.clock.now_ns() - self._began_ns >= _KEPT_NS
 
     def crashed(self) -> None:
-        """A stream that was never acknowledged, and of which nothing was read, may be gone."""
+        """Handles a crash: a stream that was neither acknowledged nor read may not exist."""
         for name in list(self._replays):
             if name not in self._auditor.streams:
                 if self._replays[name].last:
@@ -57,7 +57,7 @@ class StreamReader:
                 del self._replays[name]
 
     async def catch_up(self, call: Call) -> None:
-        """Read on in every stream there is."""
+        """Reads every stream from its checkpoint to its end."""
         code, answer = await call("ListStreams", {})
         if code:
             self._auditor.fail(f"ListStreams was answered {code}")
@@ -86,7 +86,7 @@ class StreamReader:
                 return
 
     async def _read_shard(self, call: Call, arn: str, shard_id: str, replay: Replay) -> bool:
-        """False when something was lost on the way to it."""
+        """Reads one shard. Returns False when records were trimmed before."""
         asked: dict[str, Any] = {"StreamArn": arn, "ShardId": shard_id, "ShardIteratorType": "TRIM_HORIZON"}
         if shard_id in replay.last:
             number = replay.last[shard_id]
@@ -129,7 +129,7 @@ class StreamReader:
             replay.held.pop(key, None)
 
     def judge(self, version: int) -> None:
-        """Everything was read: each table is what its stream makes of what it was."""
+        """Checks, after everything is read, that each stream leads to the content of its table."""
         for (table, label), (_, ended) in self._auditor.streams.items():
             replay = self._replays.get((table, label))
             if replay is None or replay.is_lossy or self.may_be_too_late:
@@ -143,7 +143,7 @@ class StreamReader:
 
 
 class KinesisSink:
-    """Takes records, sometimes some, sometimes none; sometimes it takes them and its answer is lost."""
+    """Takes all, some or none of the records; sometimes its answer is lost."""
 
     def __init__(self, auditor: Auditor, chance: random.Random, trouble: float) -> None:
         self._auditor = auditor
@@ -166,7 +166,7 @@ class KinesisSink:
         return answer
 
     def tick(self) -> None:
-        """Answer one request."""
+        """Answers one request."""
         if self._unanswered:
             at = self._chance.randrange(len(self._unanswered))
             answer, missed = self._unanswered.pop(at)
@@ -194,7 +194,7 @@ class KinesisSink:
             self._auditor.fail(f"Kinesis was given a change that is not on disk: {document}")
 
     def judge(self, *, complete: bool) -> None:
-        """Everything was delivered: every change of a table with a destination, at least once.
+        """Checks that every change of a table with a destination was delivered at least once.
 
         complete: False when records may have grown too old.
         """

@@ -1,9 +1,9 @@
-"""What requests cost the throttled table: write units by rules of our own, read units as they are reported.
+"""The cost of requests to the throttled table: write units by independent rules, read units as reported.
 
-a write          the larger of the old and the new item, in kilobytes rounded up; at least one
-a transaction    twice that for each action
-a condition      that was false: at least what the item there costs, at most what the write would have
-a rejection        nothing
+write            the larger of the old and the new item, in kilobytes rounded up; at least one
+transaction      twice that for each action
+false condition  at least the cost of the stored item, at most the cost of the write
+rejection        nothing
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ NOTHING: Span = (0, 0)
 
 
 def write_units(*images: Item | None) -> int:
-    """Of a write that finds one of them and leaves the other."""
+    """Returns the write units of a change from one item to the other."""
     largest = max(item_size(image) if image is not None else 0 for image in images)
     return max(1, -(-largest // 1024))
 
 
 def write_cost(request: Request, model: Model, window: Window, code: str, answer: dict[str, Any]) -> Span:
-    """Write units that an answered request was charged in the throttled table, its indexes apart."""
+    """Returns the write units of an answered request in the throttled table, without its indexes."""
     if throttles_among(code, answer):
         return NOTHING
     match request:
@@ -60,7 +60,7 @@ def _one(model: Model, window: Window, write: Write, commits: Sequence[int]) -> 
 
 
 def reported(answer: dict[str, Any], reads: bool) -> dict[str, tuple[float, float]]:
-    """Read and write units that an answer reports the throttled table ("") and its index.
+    """Returns the read and write units that an answer reports for the throttled table ("") and its index.
 
     reads: whether units that name no direction are read units.
     """

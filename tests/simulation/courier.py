@@ -1,11 +1,11 @@
-"""Who carries data out of the tables and into them: exports, imports, bulk puts. Outlives crashes.
+"""Runs exports, imports and bulk puts, also over crashes.
 
-A request is sent with a token, again after a crash until it was answered. What it began goes on by itself,
-and is judged once it has ended:
+A request has a token and is repeated after a crash until it is answered. The task then continues without the
+client and is checked when it has ended:
 
-    an export    its files hold exactly what the table held at its moment
-    an import    its table holds the items among the records, each with its indexes; or there is no table
-    a bulk put   each record is put once, or reported (bulk.py)
+    export      its files have exactly the content of the table at its moment
+    import      its table has the items among the records, each with its indexes; or it does not exist
+    bulk put    each record is put once, or reported (bulk.py)
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _TROUBLE = "S3Error"
 
 @dataclass(slots=True)
 class Errand:
-    """One task, from its first request on."""
+    """One task, from its first request."""
 
     operation: str
     request: dict[str, Any]
@@ -65,7 +65,7 @@ class Courier:
         chance: random.Random,
         errands: Sequence[str],
     ) -> None:
-        """errands: what to go on: exports, imports, bulk puts, each as often as it stands there."""
+        """errands: the kinds of tasks to draw from: exports, imports, bulk puts."""
         self._auditor = auditor
         self._clock = clock
         self._chance = chance
@@ -81,7 +81,7 @@ class Courier:
         """A table that was imported and compared; it is deleted, again after a crash."""
 
     async def run(self, call: Call, store: FaultyStore) -> None:
-        """Until it is to rest, or the store fails; raises StorageError then."""
+        """Runs until it is stopped. Raises StorageError when the store fails."""
         if self._errand is not None:
             await self._see_through(call, store, self._errand)
         while not self.is_resting:
@@ -182,7 +182,7 @@ class Courier:
         return Errand("ExportTableToPointInTime", request, ("DescribeExport", "ExportArn"), judge, may_end)
 
     def _exported(self, shown: dict[str, Any]) -> dict[Key, Item] | str:
-        """The items in an export's files, or what is wrong with these."""
+        """Returns the items in an export's files, or what is wrong with the files."""
         directory = f"AWSDynamoDB/{shown['ExportArn'].rpartition('/')[2]}"
         objects = self._buckets.objects_by_key
         found: dict[Key, Item] = {}
@@ -221,7 +221,7 @@ class Courier:
         ]
 
     def _upload(self, prefix: str, records: list[Record], *, damaged: bool = False) -> None:
-        """As one or two objects, compressed; a damaged one has lost its end."""
+        """Uploads records as one or two compressed objects; a damaged one lacks its end."""
         middle = self._chance.randint(0, len(records))
         for name, part in (("a", records[:middle]), ("b", records[middle:])):
             content = gzip.compress(content_of(part), mtime=0)
@@ -257,7 +257,7 @@ class Courier:
         return Errand("ImportTable", request, ("DescribeImport", "ImportArn"), judge, may_end)
 
     async def _judge_import(self, call: Call, errand: Errand, status: str) -> None:
-        """The table is there and whole, or it is not there."""
+        """Checks that the table exists with all items, or does not exist."""
         named = {"TableName": errand.request["TableCreationParameters"]["TableName"]}
         code, answer = await call("DescribeTable", named)
         if status != "COMPLETED":
@@ -278,7 +278,7 @@ class Courier:
         self._leftover = named["TableName"]
 
     def _uploaded(self, prefix: str) -> dict[Key, Item]:
-        """The items in the objects of a prefix; of one key the last."""
+        """Returns the items in the objects of a prefix; of one key the last."""
         found: dict[Key, Item] = {}
         for key, content in sorted(self._buckets.objects_by_key.items()):
             for line in gzip.decompress(content).splitlines() if key.startswith(prefix) else ():
@@ -324,7 +324,7 @@ class Courier:
         return Errand("StartBulkPutItems", request, describe, judge, frozenset())
 
     def _described(self, shown: dict[str, Any], kind: str, records: list[Record]) -> list[int]:
-        """Positions, among all records, of those that an output of a bulk put reports."""
+        """Returns the positions of the records that an output of a bulk put reports."""
         name = f"reported/{shown['BulkOperationArn'].rpartition('/')[2]}/{kind}.jsonl"
         prefix = shown["InputS3Configuration"]["S3KeyPrefix"]
         objects = self._buckets.objects_by_key

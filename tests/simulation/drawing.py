@@ -1,4 +1,4 @@
-"""Random requests: few keys, so that they meet; every write operation, and reads of every kind."""
+"""Random requests to few keys: every write operation, and reads of every kind."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def _with(*names: str) -> Any:
 
 
 def _late(item: Item | None) -> Item | None:
-    """KEYS_ONLY: the keys of index and table."""
+    """Returns an entry of the late index, KEYS_ONLY: the keys of index and table."""
     if item is None or "h" not in item:
         return None
     return {name: item[name] for name in ("p", "r", "h")}
 
 
 def sources(table: str, *, indexed: bool = True) -> list[Source]:
-    """indexed: of the throttled table, which may have no index."""
+    """Returns what can be listed. indexed: whether the throttled table has its index."""
     if table == THROTTLED:
         both = [
             Source(table, None, "p", _whole, strong=True),
@@ -65,10 +65,10 @@ def sources(table: str, *, indexed: bool = True) -> list[Source]:
 
 
 class Drawing:
-    """Shared by all clients of a run: what one of them has written, another may rely on."""
+    """Draws requests for all clients of a run, so that one refers to the writes of another."""
 
     def __init__(self, chance: random.Random, throttled: float = 0.0, *, indexed: bool = False) -> None:
-        """throttled: share of accesses that go to the throttled table; indexed: whether it has an index."""
+        """throttled: share of accesses to the throttled table; indexed: whether it has an index."""
         self._chance = chance
         self._throttled = throttled
         self._indexed = indexed
@@ -146,7 +146,7 @@ class Drawing:
         check: bool = False,
         plain: bool = False,
     ) -> Write:
-        """check: a condition check is allowed; plain: puts and deletes without conditions."""
+        """Draws a write. check: a condition check is allowed; plain: puts and deletes without conditions."""
         chance = self._chance
         if key is None:
             (key,) = self._keys(1)
@@ -173,7 +173,7 @@ class Drawing:
         return Write(self._table(), key, kind, number, condition, attributes, removed, added, as_statement)
 
     def put(self, table: str, now_s: int, *, conditions: bool) -> Write:
-        """A put of one item, for the records of imports and bulk puts."""
+        """Draws a put of one item, for the records of imports and bulk puts."""
         (key,) = self._keys(1)
         condition = self._condition(not conditions, False)
         if conditions and self._chance.random() < 0.3:

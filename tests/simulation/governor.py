@@ -1,7 +1,7 @@
-"""Who governs the throughput of the throttled table: by hand, and by targets that auto scaling keeps.
+"""Changes the throughput of the throttled table: by UpdateTable, and by targets of auto scaling.
 
-The auditor sees each change of throughput when it is committed, and knows whose it is: one by hand is what
-was asked for; one by the service moves a registered direction, and into its limits.
+The auditor checks each change of throughput when it is committed: one by a client is the requested one; one
+by the service changes a registered direction, into its limits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAY_REFUSE = {
 
 
 def throttled_request(*, indexed: bool) -> dict[str, Any]:
-    """CreateTable of the throttled table."""
+    """Returns the CreateTable request of the throttled table."""
     definitions = {"p": "S", "r": "N", **({"g": "S", "n": "N"} if indexed else {})}
     units = _units((3, 3))
     request: dict[str, Any] = {
@@ -61,13 +61,13 @@ class Governor:
         """Whether a direction has a target."""
 
     async def prepare(self, call: Call) -> None:
-        """Make the table. Repeated after a crash, until it was acknowledged."""
+        """Creates the table. Repeated after a crash until it is acknowledged."""
         code, answer = await call("CreateTable", throttled_request(indexed=self._indexed))
         if code not in ("", "ResourceInUseException"):
             self._auditor.fail(f"CreateTable was answered {code} {answer}")
 
     async def look(self, call: Call) -> None:
-        """The table has the throughput that was committed last, and the targets are those on disk."""
+        """Checks that the table has the throughput committed last, and that the targets are those on disk."""
         _, answer = await call("DescribeTable", {"TableName": THROTTLED})
         shown = answer["Table"]["ProvisionedThroughput"]
         units = (shown["ReadCapacityUnits"], shown["WriteCapacityUnits"])
@@ -100,7 +100,7 @@ class Governor:
                 self._auditor.fail(f"{direction} has {units} units in the end, out of {low} to {high}")
 
     async def act(self, call: Call) -> None:
-        """Change something."""
+        """Makes one random change."""
         acts = (self._set_units, self._set_mode, self._register, self._register, self._deregister)
         await self._chance.choice((*acts, self._track, self._schedule))(call)
 
@@ -122,7 +122,7 @@ class Governor:
         await self._ask(call, "UpdateTable", {"TableName": THROTTLED, "ProvisionedThroughput": _units(units)})
 
     async def _set_mode(self, call: Call) -> None:
-        """To on demand, at times with a maximum, or back."""
+        """Switches to on-demand mode, sometimes with a maximum, or back."""
         request: dict[str, Any] = {"TableName": THROTTLED, "BillingMode": "PAY_PER_REQUEST"}
         if self._chance.random() < 0.4:
             units = self._draw_units()

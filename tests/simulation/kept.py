@@ -1,4 +1,4 @@
-"""regressions.txt: the seeds that once failed, each with what it had found. `make test` plays all of them."""
+"""regressions.txt: the seeds that once failed, each with its finding. `make test` runs all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def kept() -> list[int]:
 
 
 def keep(seed: int, found: str) -> None:
-    """Add a seed, unless it is there."""
+    """Adds a seed, unless it is listed."""
     if seed not in kept():
         with REGRESSIONS.open("a") as file:
             file.write(f"{seed} {' '.join(found.split())[:160]}\n")
