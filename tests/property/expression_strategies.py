@@ -1,4 +1,4 @@
-"""Attribute values, items and paths for the properties of expressions: small, so that they often meet."""
+"""Strategies for attribute values, items and paths; small, so that paths often exist in items."""
 
 from __future__ import annotations
 

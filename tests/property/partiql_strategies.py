@@ -1,7 +1,6 @@
 """Statements drawn for properties: conditions in two languages, and statements of all kinds.
 
-A condition is drawn once and written twice, as a WHERE clause and as a FilterExpression, so that both
-languages can be held against each other.
+A condition is drawn once and written as a WHERE clause and as a FilterExpression, to compare both languages.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ PATHS = ("a", "b", "m.x", "m.y.z", "l[0]", "l[1][0]", "pk", "sk")
 
 
 def literal(value: Any) -> str:
-    """A Python value as a literal of a statement."""
+    """Returns a Python value as a literal of a statement."""
     match value:
         case bool():
             return str(value).upper()
@@ -76,7 +75,7 @@ class Both:
 
 
 def _shifted(expression: str, by: int) -> str:
-    """The expression with its values counted from `by` on."""
+    """Returns the expression with its values counted from `by`."""
     for n in reversed(range(64)):
         expression = expression.replace(f":v{n} ", f":w{n + by} ")
     return expression.replace(":w", ":v")

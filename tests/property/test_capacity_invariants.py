@@ -28,7 +28,7 @@ loads = st.lists(st.tuples(gaps, st.integers(0, len(KEYS) - 1), costs), min_size
 
 
 def moments(load: list[tuple[int, int, int]]) -> list[tuple[int, bytes, int]]:
-    """(now, place, units) of each request."""
+    """Returns (time, position, units) of each request."""
     now = START
     timed = []
     for gap, key, cost in load:
@@ -38,7 +38,7 @@ def moments(load: list[tuple[int, int, int]]) -> list[tuple[int, bytes, int]]:
 
 
 def run(resource: Resource, load: list[tuple[int, int, int]]) -> list[tuple[int, bytes, int]]:
-    """The admitted writes."""
+    """Returns the admitted writes."""
     admitted = []
     for now, where, cost in moments(load):
         resource.advance(now)
@@ -52,8 +52,8 @@ def run(resource: Resource, load: list[tuple[int, int, int]]) -> list[tuple[int,
 
 
 def check_windows(admitted: list[tuple[int, int]], rate: int, burst: int) -> None:
-    """Whatever window ends with an admitted request: before it, less than the burst and the inflow of the
-    window was taken in it."""
+    """Checks every window that ends with an admitted request: before it, less than the burst and the inflow
+    of the window were taken."""
     for first in range(len(admitted)):
         taken = 0
         for now, cost in admitted[first:]:
@@ -157,7 +157,7 @@ def test_i3_partitions_tile_the_key_space(steps: list[tuple[str, int, int]]) -> 
 
 
 def run_at(resource: Resource, where: bytes, requests: int, now: int) -> None:
-    """Requests at one moment and one place."""
+    """Returns the requests at one moment and one key."""
     for _ in range(requests):
         bucket = resource.writes.admit(where, now)
         if bucket is None:
@@ -264,7 +264,7 @@ equal_loads = st.tuples(
 def test_i7_more_capacity_never_throttles_more(
     load: tuple[list[tuple[int, int]], int], rate: int, burst_s: int, cap: int, more: tuple[int, int, int]
 ) -> None:
-    """I7: for requests of equal cost in one partition, a higher rate, burst or cap refuses no more."""
+    """I7: for requests of equal cost in one partition, a higher rate, burst or cap rejects no more."""
     requests, cost = load
     costed = [(gap, key, cost) for gap, key in requests]
 
@@ -281,7 +281,7 @@ def test_i7_more_capacity_never_throttles_more(
 
 @given(load=loads, cap=st.integers(1, 20), rate=st.integers(1, 20))
 def test_i8_causes_add_up_to_throttle_events(load: list[tuple[int, int, int]], cap: int, rate: int) -> None:
-    """I8: the sum of the events by reason is WriteThrottleEvents, and is what was refused."""
+    """I8: the sum of the events by reason is WriteThrottleEvents and the number of rejections."""
     registry = ResourceRegistry(profile("pessimistic").with_partition_caps(cap, cap), START)
     resource = registry.add("T", None, TABLE, START, write_units=rate, partitions=3)
     refused = len(load) - len(run(resource, load))

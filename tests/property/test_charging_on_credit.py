@@ -1,4 +1,4 @@
-"""Charges made on credit are, to the nano-unit, charges made one at a time when their tick began."""
+"""Charges made on credit equal, to the nano-unit, single charges at the begin of their tick."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEPS = 1500
 
 @dataclass(frozen=True)
 class Step:
-    """Something that is done to a resource, so long after the step before; what it returns is compared."""
+    """An operation on a resource, and the time since the step before; its results are compared."""
 
     what: str
     pause_ns: int
@@ -32,14 +32,14 @@ class Step:
 
 
 class Script:
-    """Long sequences of charges, quick or slow, small or large, and now and then something else."""
+    """Draws long sequences of charges, fast or slow, small or large, with other operations between them."""
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._sequence()
 
     def _sequence(self) -> None:
-        """The charges until the next other thing: how fast they come, and what they cost at most."""
+        """Draws the charges until the next other operation: their rate and highest cost."""
         chance = self._chance
         self._pause_ns = chance.choice([1000, 10**6, 5 * 10**6, 2 * 10**7, 10**8, 10**9])
         self._cost = chance.choice([1, 2, 8, 8, 60])
@@ -85,7 +85,7 @@ class Script:
 
 
 class World:
-    """One resource, and what was done to it."""
+    """One resource, and the log of its operations."""
 
     def __init__(self, name: str, partitions: int) -> None:
         config = profile(name).with_partition_caps(60, 20)
@@ -108,7 +108,7 @@ class World:
         return self.resource.writes if writes else self.resource.reads
 
     def charge(self, writes: bool, place: bytes, cost: int, eventual: bool) -> object:
-        """With credit, and reports when it was taken."""
+        """Charges with credit, and sets `charged_at` to the time of the charge."""
         limiter, eventual = self.limiter(writes), eventual and not writes
         admitted = limiter.spend(place, cost, self.now, eventual) or limiter.charge(
             place, cost, self.now, self.resource.due, eventual
@@ -117,7 +117,7 @@ class World:
         return admitted or limiter.refuse(place, self.now)
 
     def together(self, first: bytes, second: bytes, cost: int) -> object:
-        """What a transaction or a page does: everything asked, then everything taken."""
+        """Charges as a transaction or a page does: first checks all units, then takes them."""
         charges = [Charge(self.resource.reads, first, cost, True), Charge(self.resource.writes, second, cost)]
         refused = admit(charges, self.now)
         if refused is None:
@@ -128,7 +128,7 @@ class World:
         return repr(self.resource.set_provisioned(read_units, write_units, self.now))
 
     def rise(self) -> object:
-        """Partitions split, after a while."""
+        """Raises the throughput, so that partitions split after a while."""
         if self.resource.on_demand or len(self.resource.partitions) > 40:
             return None
         read_units, write_units = self.resource.state.highest
@@ -152,7 +152,7 @@ class World:
                 bucket.set_balance(self.now, of_partitions * UNIT)
 
     def page(self, place: bytes) -> object:
-        """It is admitted, and then it is read, while others are charged."""
+        """Admits a page and reads it while others are charged."""
         bucket = self.resource.reads.admit(place, self.now)
         self.reading = None if bucket is None else (place, self.now)
         return bucket is not None
@@ -172,7 +172,7 @@ class World:
         return describe(self.resource, self.now), limiters, buckets, self.resource.unpublished(0)
 
     def wait(self) -> None:
-        """Only time passes."""
+        """Lets time pass."""
 
 
 def _levels(bucket: Any) -> object:
@@ -187,7 +187,7 @@ def _bucket(bucket: PartitionBucket) -> object:
 
 
 class WorldOfTheMoment(World):
-    """Whose charges are made one at a time, at `charged_at`."""
+    """A world whose charges are made one at a time, at `charged_at`."""
 
     def charge(self, writes: bool, place: bytes, cost: int, eventual: bool) -> object:
         assert self.charged_at is not None
@@ -225,7 +225,7 @@ def test_no_tick_is_longer_than_it_may_be(name: str) -> None:
 
 
 def test_credit_is_given_and_charges_wait() -> None:
-    """The test above would say nothing if everything were booked at once."""
+    """The test above proves something only if charges wait."""
     world = rich()
     limiter = world.resource.reads
     assert limiter.charge(PLACES[0], 2, world.now, world.resource.due)
@@ -236,7 +236,7 @@ def test_credit_is_given_and_charges_wait() -> None:
 
 
 def rich() -> World:
-    """Which has saved for five minutes."""
+    """Returns a resource with five minutes of burst capacity."""
     world = World("documented", 1)
     world.now += 300 * SECOND_NS
     world.resource.advance(world.now)
@@ -266,7 +266,7 @@ def test_every_bucket_is_given_credit_in_every_tick() -> None:
 
 
 def test_the_table_s_burst_is_given_once() -> None:
-    """Two partitions that have plenty may not both spend what the table has."""
+    """Two partitions with enough burst capacity cannot both spend the table's."""
     world = World("documented", 2)
     world.force(4, 9999)
     limiter = world.resource.reads

@@ -1,7 +1,7 @@
-"""The eight invariants of capacity.md section 2.16 over whole databases: random lives of a table with a
-global and a local index and a stream, through boto3, under a clock that moves by the life's own gaps.
+"""The eight invariants of capacity.md section 2.16 over whole databases: random steps on a table with a
+global and a local index and a stream, through boto3, with a manual clock.
 
-tests/property/test_capacity_invariants.py has the same of the core alone, over longer loads.
+tests/property/test_capacity_invariants.py tests them for the capacity core alone, over longer loads.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ few = settings(max_examples=12, deadline=None)
 
 @dataclass
 class ChargeLog:
-    """What a database says that it has charged; it is reported every request."""
+    """Records the charges of every request of a database."""
 
     requests: int = 0
     """Calls so far: what one call is charged belongs together."""
@@ -54,7 +54,7 @@ class ChargeLog:
         self.lines.append((self.requests, now_ns, list(charges), more["refused"] is not None))
 
     def admitted(self, arn: str, direction: str) -> list[tuple[int, int, bytes, int]]:
-        """(call, moment, place, half units) of what a limiter was charged."""
+        """Returns (call, time, position, half units) of the charges of a limiter."""
         return [
             (call, now, charge.key, charge.half_units)
             for call, now, charges, refused in self.lines
@@ -65,7 +65,7 @@ class ChargeLog:
 
 
 class Life:
-    """A database that lives through some steps."""
+    """A database and the outcomes of some steps."""
 
     def __init__(self, profile: str, units: tuple[int, int], index: tuple[int, int], *, days: int = 0):
         self.clock = ManualClock(START_S + days * (DAY_NS // SECOND_NS))
@@ -199,7 +199,7 @@ class Life:
         return client.transact_write_items, {"TransactItems": puts, **shown}
 
     def metric(self, name: str, **which: str) -> float:
-        """The sum of a metric, all minutes ended."""
+        """Returns the sum of a metric after all minutes have ended."""
         self.clock.advance(120)
         self.client.list_tables()
         ((_, account),) = self.database.accounts()
@@ -216,8 +216,8 @@ def lived(steps: Sequence[Step], units: tuple[int, int] = (4, 4), caps: str = "6
 
 
 def check_windows(taken: list[tuple[int, int, int]], rate: int) -> None:
-    """Whatever window ends with an admitted request: before it, less than a second's burst and the inflow of
-    the window was taken in it. taken: (call, moment, half units)."""
+    """Checks every window that ends with an admitted request: before it, less than a second's burst and the
+    inflow of the window were taken. taken: (call, moment, half units)."""
     for first, (_, began, _) in enumerate(taken):
         calls: dict[int, int] = {}
         for call, now, half_units in taken[first:]:
@@ -232,7 +232,7 @@ ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Table"
 @few
 @given(life=lives)
 def test_i1_a_resource_never_exceeds_its_rate_and_its_burst(life: list[Step]) -> None:
-    """I1, whatever is asked: failures, batches and transactions too."""
+    """I1, for all requests: failures, batches and transactions too."""
     it = lived(life, caps="3000/1000")
     for arn, rate in ((ARN, 4), (f"{ARN}/index/by-g", 3)):
         for direction in "RW":
@@ -259,7 +259,7 @@ def test_i2_a_partition_never_exceeds_its_limit(life: list[Step]) -> None:
 @few
 @given(life=lives, counts=st.lists(st.integers(1, 6), max_size=3))
 def test_i3_partitions_tile_the_space_and_hold_what_there_is(life: list[Step], counts: list[int]) -> None:
-    """I3: of the table and of the index, through splits between the steps."""
+    """I3, for the table and the index, with splits between the steps."""
     it = Life("aws", (400, 400), (400, 400))
     seen: dict[str, set[str]] = {"": set(), "by-g": set()}
     for number, count in enumerate([1, *counts]):
@@ -291,7 +291,7 @@ def held(parts: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 def stored(it: Life, name: str) -> tuple[int, int]:
-    """Items and their bytes without overhead; a table's with the entries of its local index."""
+    """Returns items and their bytes without overhead; of a table with the entries of its local index."""
     table = it.table
     placement = table.index(name).placement if name else table.placement
     local = () if name else table.index("by-l").placement.parts
@@ -322,7 +322,7 @@ def test_i4_a_refused_request_changes_nothing(life: list[Step]) -> None:
 
 
 def consumed(it: Life) -> list[tuple[int, float]]:
-    """Half units that are not published yet, and units that are, by limiter."""
+    """Returns the unpublished half units and the published units, by limiter."""
     account = it.table.meter.registry
     waiting = [
         usage.half_units for resource in account.resources.values() for usage in resource.unpublished(0)
@@ -349,7 +349,7 @@ def test_i5_equal_lives_are_equal(life: list[Step], days: int) -> None:
 @few
 @given(life=lives)
 def test_i6_global_indexes_pay_for_themselves_and_local_ones_do_not(life: list[Step]) -> None:
-    """I6: what answers report by arm is what the metrics of table and index have; failures have no answer."""
+    """I6: the units that answers report equal the metrics of table and index; failures have no answer."""
     it = lived([step for step in life if step[1] not in ("failing", "cancelled")], (400, 400), "3000/1000")
     of_index = sum(
         it.metric(f"Consumed{way}CapacityUnits", GlobalSecondaryIndexName="by-g") for way in ("Read", "Write")
@@ -368,7 +368,7 @@ def test_i6_global_indexes_pay_for_themselves_and_local_ones_do_not(life: list[S
     cap=st.integers(1, 4),
 )
 def test_i7_more_units_refuse_no_more(life: list[Step], rate: int, more: int, cap: int) -> None:
-    """I7: of requests of equal cost; a higher rate, a higher cap, a longer burst."""
+    """I7, for requests of equal cost: a higher rate, a higher cap, a longer burst."""
 
     def refused(profile: str, units: int) -> int:
         it = Life(profile, (units, 1), (1, 1)).live(life)
@@ -384,7 +384,7 @@ def test_i7_more_units_refuse_no_more(life: list[Step], rate: int, more: int, ca
 @few
 @given(life=lives)
 def test_i8_reasons_add_up(life: list[Step]) -> None:
-    """I8: the events by cause are the throttle events, of the table and of the index."""
+    """I8: the events by cause add up to the throttle events of the table and of the index."""
     it = lived(life, (2, 2), "3/2")
     causes = ("ProvisionedThroughput", "KeyRangeThroughput", "AccountLimit", "MaxOnDemandThroughput")
     for which in ({}, {"GlobalSecondaryIndexName": "by-g"}):

@@ -1,8 +1,8 @@
 """Properties of the expression language.
 
-What it proves: no text, however strange, gets past the parser as anything but a tree or a
-ValidationException; the condition evaluator agrees with a second, naive one written from the table in
-expressions.md section 2; projections select exactly what their paths name.
+Every text parses to a tree or raises ValidationException; the evaluator of conditions agrees with a second,
+naive one written from the table in expressions.md section 2; projections select exactly what their paths
+name.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def contains(value: dict[str, Any], sought: dict[str, Any]) -> bool:
 
 
 class Node:
-    """A condition as text, and its meaning as the reference says it."""
+    """A condition as text, and its meaning according to the reference."""
 
     def __init__(self, text: str, meaning: Any) -> None:
         self.text = text

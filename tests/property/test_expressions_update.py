@@ -1,4 +1,4 @@
-"""Laws of updates: what they write can be read, what they undo is undone, what they meet is unharmed."""
+"""Laws of updates: written values can be read, inverse updates restore the item, other attributes stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Row keys are read back as the keys they were made of, whatever bytes these hold."""
+"""Row keys decode to the keys they were made of, for any bytes."""
 
 from __future__ import annotations
 

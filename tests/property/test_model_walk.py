@@ -1,11 +1,11 @@
-"""A walk over the service model: every member of every operation there is, in every wrong way.
+"""A walk over the service model: every member of every operation, with every kind of wrong value.
 
-For each member of each input, at any depth, a request that is right but for that member: absent, null, of a
-wrong JSON type, too short, too long, out of range, no member of its enumeration, against its pattern. The
-answer must be a modelled error with exactly the text that errors.md sections 3 and 5 predict; where nothing
-is predicted (an optional member left out), it must still be an answer of the model, and never a 500.
+For each member of each input, at any depth, a request is valid except for that member: absent, null, of a
+wrong JSON type, too short, too long, out of range, not in its enumeration, against its pattern. The answer
+must be a modelled error with exactly the text of errors.md sections 3 and 5; where no text is predicted (an
+optional member is absent), it must be an answer of the model, and never a 500.
 
-The prediction is made here from the model and from the tables below, not with the code that answers.
+The texts are predicted from the model and the tables below, not with the code under test.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ ARN = f"arn:aws:dynamodb:us-east-1:000000000000:table/{TABLE}"
 
 
 def example(shape: Shape, owner: str = "", member: str = "") -> Any:
-    """The smallest right value of a shape."""
+    """Returns the smallest valid value of a shape."""
     if shape.name == "AttributeValue":
         return {"S": "x"}
     low = BOUNDS.get((owner, member), (shape.minimum, None))[0] or 0
@@ -127,7 +127,7 @@ def example(shape: Shape, owner: str = "", member: str = "") -> Any:
 
 @dataclass(frozen=True)
 class Place:
-    """One member, or one element, somewhere in an input."""
+    """One member or element of an input, at any depth."""
 
     path: str
     shape: Shape
@@ -212,7 +212,7 @@ def mistakes(operation: Operation) -> Iterator[Mistake]:
 def _invalid(
     operation: str, place: Place, value: Any, constraint: str, *, echo: bool = True
 ) -> tuple[str, bool]:
-    """The text, and whether it is all of it."""
+    """Returns the error text, and whether it is complete."""
     envelope = "" if (operation, place.member) in BARE else "1 validation error detected: "
     rest = f"at '{place.path}' failed to satisfy constraint: {constraint}"
     if operation in NEW_LAYER or not echo:
@@ -327,7 +327,7 @@ def _broken_constraints(operation: Operation, place: Place) -> Iterator[Mistake]
 
 
 def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
-    """(what, value, constraint, whether the old layer repeats the value)"""
+    """Returns (what, value, constraint, whether the old layer repeats the value)."""
     shape = place.shape
     here = (place.owner, place.member)
     low, high, pattern = shape.minimum, shape.maximum, shape.pattern
@@ -357,7 +357,7 @@ def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
 
 
 def _fits(pattern: str | None, value: Any) -> bool:
-    """Whether a value of a wrong size breaks nothing else."""
+    """Returns whether a value of a wrong size violates no other constraint."""
     # The empty string breaks its pattern too; that case is distinguished where mistakes are made.
     return pattern is None or pattern == NAME or value == "" or re.fullmatch(pattern, value) is not None
 
@@ -391,7 +391,7 @@ def walked() -> Iterator[InProcess]:
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_member_in_every_wrong_way(walked: InProcess, bugs_surface: None, name: str) -> None:
-    """`InProcess.post` holds every answer against the model, and a bug of ours surfaces."""
+    """`InProcess.post` checks every answer against the model, and raises unexpected errors."""
     operation = operation_named(name)
     assert operation is not None
     if "KeySchema" not in operation.input.members:

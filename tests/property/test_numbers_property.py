@@ -1,4 +1,4 @@
-"""Laws of numbers, over all numbers there are: parse, encode, add."""
+"""Laws of numbers, over the whole range: parse, encode, add."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXACT = Context(prec=600)
 
 @st.composite
 def decimals(draw: st.DrawFn) -> Decimal:
-    """Any number the service can hold, most of them awkward."""
+    """Draws numbers that the service can store, with many edge cases."""
     digits = draw(st.text("0123456789", min_size=1, max_size=38).map(lambda text: text.lstrip("0") or "0"))
     exponent = draw(st.integers(-130, 125)) - len(digits) + 1
     sign = draw(st.sampled_from(["", "-"]))

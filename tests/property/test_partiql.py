@@ -1,9 +1,8 @@
 """Properties of PartiQL.
 
-What it proves: no text gets past the parser as anything but a statement or a ValidationException, and
-every token of it is looked at once; no statement, with whatever parameters, makes the database answer
-anything but a result or an error of the model, or disagree with itself; a WHERE clause finds what the same
-condition finds as a FilterExpression.
+Every text parses to a statement or raises ValidationException, and the parser moves over each token once;
+every statement, with any parameters, has a consistent result or an error of the model; a WHERE clause finds
+the same items as the condition in a FilterExpression.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from fixtures.schemas import item, schema
 
 
 def parsed_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Parse a text; how many tokens the parser has moved over."""
+    """Parses a text. Returns how many tokens the parser moved over."""
     steps = 0
     advance = Cursor.advance
 
@@ -108,14 +107,14 @@ STARTS = [
 
 @pytest.mark.parametrize("start", STARTS, ids=range(len(STARTS)))
 def test_hostile_repetition_is_bounded(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """8,192 characters of one thing after another: no recursion without end, no token read twice."""
+    """8,192 characters of one repeated part: bounded recursion, no token read twice."""
     for repeated in HOSTILE:
         text = (start + repeated * 8192)[:8192]
         assert parsed_steps(text, monkeypatch) <= 8192
 
 
 def test_the_deepest_statement_that_is_allowed_can_be_run(world: InProcess) -> None:
-    """300 operators, nested as deep as they go: parsed, bound and held against items."""
+    """300 operators, nested as deep as possible: parsed, bound and applied to items."""
     for where in (
         "NOT " * 299 + "a = 1",
         "NOT (" * 99 + "a = 1" + " AND a = 1)" * 99,
@@ -130,7 +129,7 @@ def test_the_deepest_statement_that_is_allowed_can_be_run(world: InProcess) -> N
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[InProcess]:
-    """One database for the module: what statements leave behind is what later ones meet."""
+    """One database for the module: statements see the data of earlier ones."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(failures, "RAISE_UNEXPECTED", True)
         process = InProcess()

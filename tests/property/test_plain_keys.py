@@ -1,4 +1,4 @@
-"""Keys that are plain by the quick look pass the exact one; whatever the exact one refuses is not plain."""
+"""Keys that the fast check accepts pass the exact check; keys that it rejects are not plain."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ITEMS = st.dictionaries(st.sampled_from(["p", "s", "other"]), VALUES)
 
 
 def allowed(item: dict[str, Any]) -> bool:
-    """The rules in their own words."""
+    """Returns whether a key is allowed, by independent rules."""
     if set(item) != {"p", "s"} or "S" not in item["p"] or "N" not in item["s"]:
         return False
     return (

@@ -1,4 +1,4 @@
-"""Laws of values, keys and records: round trips, order, and that the two walks agree."""
+"""Laws of values, keys and records: round trips, order, and that both checks of values agree."""
 
 from __future__ import annotations
 

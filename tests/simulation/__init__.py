@@ -1,24 +1,24 @@
-"""Simulation: the whole database on a store that fails, under clients that never rest, from one seed.
+"""Simulation: the whole database on a failing store, under constant load, reproducible from one seed.
 
-    writes.py      a write as data: what it makes of an item, and how it is put into words
-    model.py       what must be stored at every version; the catalog beside it
-    requests.py    requests, and which answers the model allows
-    searches.py    searches for vectors, against brute force
+    writes.py      a write as data: its effect on an item, and its forms as a request
+    model.py       the expected items and catalog at every version
+    requests.py    requests, and the answers that the model allows
+    searches.py    searches for vectors, compared with brute force
     drawing.py     random requests
-    actors.py      who takes part: clients, the background work, the clock, readers of snapshots
+    actors.py      clients, the background work, the clock, readers of snapshots
     switches.py    switches things on and off: indexes, streams, time to live, a whole table
-    governor.py    who governs the throughput of a table that has limits, by hand and by auto scaling
-    throughput.py  what the auditor knows of that; costs.py and meters.py what is charged, admitted, divided
-    archivist.py   who makes backups, and restores tables from them and from their past
-    courier.py     who exports, imports and puts in bulk; bulk.py has the rules of bulk puts
-    buckets.py     the double of an object store
-    consumers.py   who reads the streams, and the double of a Kinesis endpoint
-    auditor.py     sees every commit, and judges the world after every crash and at the end
-    breaking.py    for tests that break something, and want to be reported
-    run.py         lives and crashes: one run of one seed
+    governor.py    changes the throughput of a table with limits, by requests and by auto scaling
+    throughput.py  the expected throughput; costs.py and meters.py charges, admissions, partitions
+    archivist.py   makes backups, and restores tables from them and to points in time
+    courier.py     exports, imports and bulk puts; bulk.py has the rules of bulk puts
+    buckets.py     a test double of an object store
+    consumers.py   readers of streams, and a test double of a Kinesis endpoint
+    auditor.py     checks every commit, and the stored state after every crash and at the end
+    breaking.py    runs seeds against deliberately broken code
+    run.py         one run of one seed: lives and crashes
     kept.py        the seeds that once failed
 
-The real parts are everything from the JSON of a request down to the storage seam, background work included.
+Everything from the JSON of a request down to the storage interface is real, with the background work.
 Simulated are the clock, all identifiers, the event loop's order (faradisc.testing.seeded_loop) and the disk
 (faradisc.testing.faulty_store). `PYTHONPATH=tests python -m simulation --help` runs and replays.
 """

@@ -1,8 +1,8 @@
-"""PYTHONPATH=tests python -m simulation: runs by hand.
+"""PYTHONPATH=tests python -m simulation: runs seeds from the command line.
 
---seed 7 [--trace]      that run, with everything that was asked and answered
+--seed 7 [--trace]      one seed, with all requests and answers
 --first 1000 --runs 50  seeds 1000 to 1049
---hours 8               one new seed after the other; what fails is written into regressions.txt
+--hours 8               new seeds one after the other; failing ones are added to regressions.txt
 """
 
 from __future__ import annotations

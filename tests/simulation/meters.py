@@ -1,12 +1,12 @@
-"""Who reads the meters of the throttled table: what was admitted, what is counted, and how it is divided.
+"""Checks the throughput of the throttled table: admissions, metrics, partitions.
 
-Within a life, burst capacity and metrics begin at its beginning; neither is promised to outlive a crash. What
-is: the partition map as it was last made durable, and the most that was ever provisioned. Checked here:
+Burst capacity and metrics begin with each life and need not survive a crash. The partition map, as it was
+last made durable, and the highest provisioned throughput do. Checks:
 
-    of every period, the units admitted by one partition, by the table's rate or by its maximum are
-    no more than burst and limit give; the last admission may go into debt
-    a partition map covers the key space, and what it becomes, in a life and over crashes, only divides it
-    at the end: the metrics are the units of this life's requests, and partitions hold what the table holds
+    in every period, the units admitted by one partition, by the table's rate or by its maximum are at
+    most burst and limit; the last admission may go into debt
+    a partition map covers the key space; later maps, also after crashes, only divide it further
+    at the end, the metrics equal the units of this life's requests, and the partitions have all items
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ HASTY = replace(
 
 @dataclass(frozen=True, slots=True)
 class Ceiling:
-    """A limit that admissions are held against, for as long as it stays what it is."""
+    """A limit for admissions, as long as it does not change."""
 
     name: tuple[object, ...]
     rate: int
@@ -62,7 +62,7 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """The meters' state when a request was sent, and when."""
+    """The time at which a request was sent, and the state of the meters then."""
 
     began_ns: int
     settings: tuple[object, ...]
@@ -90,7 +90,7 @@ class MeterReader:
     # --- Lives -----------------------------------------------------------------------------------
 
     def opened(self, database: Database) -> None:
-        """The map in memory divides the one on disk further, or not at all."""
+        """Checks that the map in memory equals the one on disk or divides it further."""
         self._database = database
         stored, resource = self._stored(), self._resource()
         if stored is None or resource is None:
@@ -101,7 +101,7 @@ class MeterReader:
             self._auditor.fail(f"{stored['highest']} was once provisioned, and now {resource.state.highest}")
 
     def ended(self) -> None:
-        """A life is over, with its burst capacity and metrics."""
+        """Forgets burst capacity and metrics at the end of a life."""
         for ceiling, admissions in self._admissions.items():
             self._judge_ceiling(ceiling, admissions)
         self._database = None
@@ -118,7 +118,7 @@ class MeterReader:
         return None
 
     def _stored(self) -> dict[str, Any] | None:
-        """What is on the disk of the table's own throughput."""
+        """Returns the stored throughput state of the table."""
         state = self._auditor.model.tables.get(THROTTLED)
         if state is None:
             return None
@@ -131,7 +131,7 @@ class MeterReader:
         return Stamp(self._clock.now_ns(), self._settings())
 
     def _settings(self) -> tuple[object, ...]:
-        """Whatever makes the ceilings what they are."""
+        """Returns the settings that determine the ceilings."""
         resource = self._resource()
         if resource is None:
             return ()
@@ -140,7 +140,7 @@ class MeterReader:
         return (*units, resource.on_demand, divided, self._auditor.throughput.changes)
 
     def paid(self, stamp: Stamp, request: Request, answer: dict[str, Any]) -> None:
-        """An answer, or one page of it, reports what it has cost."""
+        """Counts the reported cost of an answer, or of one page of it."""
         reads = isinstance(request, Get | Listing)
         for index, units in reported(answer, reads).items():
             if index == "":
@@ -148,7 +148,7 @@ class MeterReader:
                 self._admitted(stamp, request, units)
 
     def answered(self, request: Request, window: Window, code: str, answer: dict[str, Any]) -> None:
-        """A request is over, whatever was answered."""
+        """Handles the end of a request, with any answer."""
         least, most = write_cost(request, self._auditor.model, window, code, answer)
         self._writes_least += least
         self._writes_most += most
@@ -184,9 +184,8 @@ class MeterReader:
         return Ceiling(("partition", part.id, is_write), rate, burst, _debt(config, rate))
 
     def _judge_ceiling(self, ceiling: Ceiling, admissions: list[Admission]) -> None:
-        """In every period: all but the last of its admissions found the balance positive, so
-        together they took less than was in the burst and has flowed in. Which one was the last is not known;
-        the largest is left out instead."""
+        """Checks every period: all admissions but the last found a positive balance, so together they took
+        less than the burst and the inflow. Which one was the last is unknown, so the largest is left out."""
         self._auditor.seen[f"admissions by {ceiling.name[0]}"] += len(admissions)
         by_end = sorted(admissions, key=lambda each: each.ended_ns)
         for start in {each.began_ns for each in admissions}:
@@ -217,7 +216,7 @@ class MeterReader:
     # --- The end ---------------------------------------------------------------------------------
 
     def judge(self) -> None:
-        """All clients are done, and a minute has ended since."""
+        """Checks the end: all clients are done, and a minute has ended since."""
         resource = self._resource()
         if resource is None:
             return
@@ -257,14 +256,14 @@ class MeterReader:
 
 
 def _only_key(request: Request) -> Key | None:
-    """Of a request that touches one item, in one partition."""
+    """Returns the key of a request that accesses one item, in one partition."""
     if isinstance(request, Single):
         return request.write.key
     return request.places[0][1] if isinstance(request, Get) and len(request.places) == 1 else None
 
 
 def _ceilings(resource: Resource, settings: tuple[object, ...], is_write: bool) -> list[Ceiling]:
-    """Those of the table as a whole."""
+    """Returns the ceilings of the table as a whole."""
     config = resource.config
     if resource.on_demand:
         rate = resource.state.max_write if is_write else resource.state.max_read

@@ -1,7 +1,7 @@
-"""What must be stored, at every version of the store: items by key, tokens, and the catalog's own words.
+"""The expected content at every version of the store: items by key, tokens, and the rows of the catalog.
 
-A version is the number of a commit. What a crash took away is rolled back here too, so the model always
-ends at the newest commit that is still there.
+A version is the number of a commit. Commits lost in a crash are rolled back here too, so the model always
+ends at the newest commit that exists.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Model:
         return items[-1] if items else None
 
     def states(self, table: str, key: Key, low: int, high: int) -> list[Item | None]:
-        """Everything that an item was between two versions, both included."""
+        """Returns all states of an item between two versions, both included."""
         versions = self._versions.get((table, key))
         if versions is None:
             return [None]
@@ -70,14 +70,14 @@ class Model:
         return self._items[table, key][first:end]
 
     def moments(self, places: Iterable[Place], low: int, high: int) -> list[int]:
-        """Versions between the two that distinguish all states of these items."""
+        """Returns the versions between the two that distinguish all states of these items."""
         found = {low}
         for place in places:
             found.update(v for v in self._versions.get(place, ()) if low < v <= high)
         return sorted(found)
 
     def keys(self, table: str) -> list[Key]:
-        """Every key that the table ever had."""
+        """Returns every key that the table ever had."""
         return sorted(key for name, key in self._versions if name == table)
 
     def table_at(self, version: int, table: str) -> dict[Key, Item]:
@@ -95,7 +95,7 @@ class Model:
         self._tokens.setdefault(token, []).append(UsedToken(version, expires_ns))
 
     def token(self, token: str) -> UsedToken | None:
-        """Its last use."""
+        """Returns the last use of a token."""
         used = self._tokens.get(token)
         return used[-1] if used else None
 
@@ -114,7 +114,7 @@ class Model:
     # --- Crashes ---------------------------------------------------------------------------------
 
     def roll_back(self, version: int) -> int:
-        """Forget everything behind a version; how many changes that were."""
+        """Forgets everything after a version. Returns the number of changes."""
         lost = 0
         while self._order and self._order[-1][0] > version:
             _, place = self._order.pop()

@@ -1,8 +1,8 @@
-"""Requests, and which commits and answers the model allows them.
+"""Requests, and the commits and answers that the model allows for them.
 
-A request lives through one or more sendings (the same token again after a lost answer). It is reported each
-commit that was made in its name, before the model is, and judges the answer at the end. Both return what is
-wrong as a sentence, or None.
+A request is sent once or several times (with the same token after a lost answer). It checks each commit made
+for it, before the model applies the commit, and the answer at the end. Both checks return the error as a
+sentence, or None.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Changes = dict[Place, Item | None]
 
 
 def throttles_among(code: str, answer: dict[str, Any]) -> bool:
-    """Whether a request was refused for want of units, as a whole or in some of its actions."""
+    """Returns whether a request was throttled, as a whole or in some of its actions."""
     reasons = answer.get("CancellationReasons", ()) if code == "TransactionCanceledException" else ()
     return code in THROTTLES or any(reason["Code"] in _MEMBER_THROTTLES for reason in reasons)
 
 
 @dataclass(slots=True)
 class Window:
-    """When a request was under way, in versions and by the clock."""
+    """The duration of a request, in versions and by the clock."""
 
     low: int
     """Newest version on disk when it was first sent: nothing older may be shown."""
@@ -59,20 +59,20 @@ class Request(ABC):
         return f"a {self.operation} has changed {changes}"
 
     def judge_rejection(self) -> str | None:
-        """It was refused for want of units: then it has done nothing."""
+        """Checks that a throttled request had no effect."""
         if THROTTLED not in self.tables():
             return f"{self.operation} was throttled, in {self.tables()}"
         return f"{self.operation} was throttled, and done in {self.commits}" if self.commits else None
 
     @abstractmethod
     def judge(self, model: Model, window: Window, code: str, answer: dict[str, Any]) -> str | None:
-        """code: of the error; empty for an answer."""
+        """Checks the answer. code: of the error; empty for a success."""
 
     @abstractmethod
     def tables(self) -> set[str]: ...
 
     def follow(self, answer: dict[str, Any]) -> dict[str, Any] | None:
-        """The body that asks for the next page, if there is one."""
+        """Returns the request for the next page, if there is one."""
         return None
 
     def _unexpected(self, code: str, answer: dict[str, Any]) -> str:
@@ -80,7 +80,7 @@ class Request(ABC):
 
 
 def _expected(model: Model, writes: Sequence[Write]) -> Changes:
-    """What these writes change now."""
+    """Returns the changes that these writes make now."""
     changes: Changes = {}
     for write in writes:
         old = model.newest(write.table, write.key)
@@ -91,7 +91,7 @@ def _expected(model: Model, writes: Sequence[Write]) -> Changes:
 
 
 def _could_be_nothing(model: Model, window: Window, write: Write) -> bool:
-    """Whether, at some moment, the write was allowed and changed nothing."""
+    """Returns whether, at some moment, the write was allowed and changed nothing."""
     states = model.states(write.table, write.key, window.low, window.high)
     return any(write.holds(old) and write.become(old) == old for old in states)
 
@@ -158,7 +158,7 @@ class Single(Request):
 
 
 class Batch(Request):
-    """BatchWriteItem, or BatchExecuteStatement: each write for itself."""
+    """BatchWriteItem or BatchExecuteStatement: independent writes."""
 
     def __init__(self, writes: Sequence[Write]) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ class Batch(Request):
         return {"RequestItems": items}
 
     def was_refused(self, write: Write, answer: dict[str, Any]) -> bool:
-        """Whether a member was refused for want of units."""
+        """Returns whether a member was throttled."""
         if self.by_statement:
             error = answer["Responses"][self.writes.index(write)].get("Error", {})
             return error.get("Code") in _MEMBER_THROTTLES
@@ -301,7 +301,7 @@ class Transaction(Request):
 
 
 class Get(Request):
-    """One or several items of one moment: GetItem, TransactGetItems, or a SELECT of one key."""
+    """Reads items as of one moment: GetItem, TransactGetItems, or a SELECT of one key."""
 
     def __init__(self, places: Sequence[Place], operation: str) -> None:
         super().__init__()
@@ -342,7 +342,7 @@ Shown = Callable[[Item | None], Item | None]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A table or an index to be listed, and what it shows of an item: None where it has no entry."""
+    """A table or an index to be listed, and its view of an item: None where it has no entry."""
 
     table: str
     index: str | None
@@ -355,10 +355,10 @@ class Source:
 
 
 class Listing(Request):
-    """All pages of a Query or Scan. Each item may be of another moment, but of one while it ran."""
+    """All pages of a Query or Scan. Each item may be as of a different moment of the request's duration."""
 
     def __init__(self, source: Source, value: str | None, limit: int | None, *, backwards: bool) -> None:
-        """value: of the partition key; None scans."""
+        """value: of the partition key; None for a Scan."""
         super().__init__()
         self.source = source
         self.value = value

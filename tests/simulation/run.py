@@ -1,8 +1,8 @@
-"""One run of one seed: lives of a database, each ended by a crash, and a last one that ends in peace.
+"""One run of one seed: lives of a database, each ended by a crash, the last one by a regular stop.
 
-Everything that is drawn comes from one `random.Random(seed)`: the shape of the run, the order in which
-coroutines go on, injected faults, moments of crashes, requests. Nothing else may differ between two runs of a
-seed, so both write the same trace.
+All random choices come from one `random.Random(seed)`: the shape of the run, the order of coroutines,
+injected faults, moments of crashes, requests. Nothing else may differ between two runs of a seed, so both
+write the same trace.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _STREAM_OPERATIONS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetR
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What kind of run a seed gives."""
+    """The parameters of a run, drawn from its seed."""
 
     clients: int
     requests: int
@@ -124,7 +124,7 @@ class Outcome:
 
 
 class Failed(AssertionError):
-    """A run has found something."""
+    """A run has found an error."""
 
     def __init__(self, outcome: Outcome) -> None:
         self.outcome = outcome
@@ -136,7 +136,7 @@ class Failed(AssertionError):
 
 
 def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
-    """Run a seed to its end. Raises Failed.
+    """Runs a seed to its end. Raises Failed.
 
     shape: members of Shape that are not to be drawn.
     """
@@ -159,8 +159,8 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
 
 @contextmanager
 def _a_smaller_world() -> Iterator[None]:
-    """Mistakes are raised; there is a profile of the simulation's own; and what comes in from a bucket is
-    stored in steps of few records, so that crashes come between them."""
+    """Raises unexpected errors, adds the simulation's profile, and stores imported records in small steps,
+    so that crashes occur between them."""
     before = failures.RAISE_UNEXPECTED, intake.STEP_RECORDS
     failures.RAISE_UNEXPECTED, intake.STEP_RECORDS = True, 2
     PROFILES[HASTY.profile] = HASTY
@@ -256,7 +256,7 @@ class Run:
             life_of.settle()
 
     def _reach_a_good_moment(self, loop: SeededLoop) -> None:
-        """Crashes are of interest while something is on its way to the disk."""
+        """Runs on until some writes are not yet on disk, the moment at which crashes matter."""
         wanted = self.chance.randint(0, 3)
         for _ in range(200):
             if self.disk.unsynced >= wanted or self.auditor.failures or not self._step(loop):
@@ -281,7 +281,7 @@ class Run:
 
 
 class Life:
-    """A database between its opening and its crash, and all its clients."""
+    """A database between its opening and its crash, with all its clients."""
 
     def __init__(self, run: Run, loop: SeededLoop, store: FaultyStore) -> None:
         self._run = run
@@ -333,7 +333,7 @@ class Life:
         self.is_open = True
 
     async def call(self, operation: str, request: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """One request, as it comes over the wire. Raises StorageError."""
+        """Sends one request in its wire form. Raises StorageError."""
         assert self._database is not None
         body = orjson.dumps(request)
         headers = headers_of(operation)
@@ -390,7 +390,7 @@ class Life:
     # --- The last life ---------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """All clients are done: finishes the background work and judges everything."""
+        """Finishes the background work after all clients are done, and checks everything."""
         run = self._run
         run.sink.trouble = 0.0
         self._is_resting = run.courier.is_resting = run.archivist.is_resting = True
@@ -412,7 +412,7 @@ class Life:
         self._loop.run("judge", self._judge())
 
     def _is_updating(self) -> bool:
-        """Whether a table waits for partitions, and auto scaling perhaps for the table."""
+        """Returns whether a table waits for partitions, and auto scaling perhaps for the table."""
         now, tables = self._run.clock.now_ns(), self._run.auditor.model.tables.values()
         return any(state["status"] == "UPDATING" and now < state["status_until_ns"] for state in tables)
 
@@ -443,7 +443,7 @@ class Life:
             auditor.fail(f"faradisc check: {sentence}")
 
     async def _ask(self, request: Request, window: Window) -> None:
-        """A read of what does not change any more."""
+        """Reads data that no longer changes, and checks the answer."""
         code, answer = await self.call(request.operation, request.body())
         if not code:
             request.follow(answer)

@@ -1,4 +1,4 @@
-"""Searches for the nearest vectors, held against a search by brute force over what the model holds."""
+"""Searches for the nearest vectors, compared with a brute-force search over the model."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cosine(query: Vector, vector: Vector) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A vector index: what it takes of an item, and how it is asked."""
+    """A vector index: its entries, and requests to it."""
 
     table: str
     index: str
@@ -53,7 +53,7 @@ class Near:
     """It comes and goes."""
 
     def shows(self, item: Item | None) -> Item | None:
-        """What a search shows of an item that has an entry; None for one that has none."""
+        """Returns the part of an item that a search returns; None for an item without an entry."""
         if item is None or VECTOR_ATTRIBUTE not in item:
             return None
         if self.always_chooses and self.chooses not in item:
@@ -62,7 +62,7 @@ class Near:
         return {name: item[name] for name in item if name in names and name != VECTOR_ATTRIBUTE}
 
     def definition(self) -> dict[str, Any]:
-        """As CreateTable and UpdateTable take it."""
+        """Returns the definition for CreateTable and UpdateTable."""
         defined: dict[str, Any] = {
             "IndexName": self.index,
             "VectorAttribute": {"AttributeName": VECTOR_ATTRIBUTE},
@@ -79,7 +79,7 @@ class Near:
 
 
 def near_indexes(table: str) -> list[Near]:
-    """Those that a table of the simulation has, the late one last."""
+    """Returns the vector indexes of a table of the simulation, the late one last."""
     if table == "with-local":
         steady = Near(table, "near", euclidean, "g")
     else:
@@ -89,12 +89,12 @@ def near_indexes(table: str) -> list[Near]:
 
 
 class Nearest(Request):
-    """SearchVectors. An item that did not change meanwhile is shown exactly if it is among the best."""
+    """SearchVectors. An item that did not change meanwhile is found exactly if it is among the best."""
 
     operation = "SearchVectors"
 
     def __init__(self, near: Near, query: tuple[int, int], top_k: int, chosen: str | None) -> None:
-        """chosen: value of the attribute that the search schema names; None: any."""
+        """chosen: value of the attribute that the search schema names; None for any."""
         super().__init__()
         self.near = near
         self.query = query
@@ -151,7 +151,7 @@ class Nearest(Request):
         return f"{found[key]} was shown of {key}, which was {states} meanwhile"
 
     def _result(self, state: Item | None) -> tuple[Item, float] | None:
-        """Item and score as a search shows them; None where the item is not among those searched."""
+        """Returns item and score as in a result; None where the item is not among those searched."""
         shown = self.near.shows(state)
         if state is None or shown is None:
             return None

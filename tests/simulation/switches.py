@@ -1,8 +1,8 @@
 """Switches things on and off while the clients work: indexes, streams, expiry, delivery, recovery,
 a table.
 
-Of each switch it knows where it may stand: where it was seen or put last, and, while an answer is missing,
-where it was being put. After every crash it looks again.
+For each switch it has the allowed states: the last one that was read or set and, while an answer is missing,
+the requested one. It reads all switches again after every crash.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PENDING = {"ValidationException"}
 
 
 def table_request(name: str) -> dict[str, Any]:
-    """CreateTable of one of the simulation's tables."""
+    """Returns the CreateTable request of one of the simulation's tables."""
     definitions = {"p": "S", "r": "N", "g": "S", "n": "N"}
     request: dict[str, Any] = {
         "TableName": name,
@@ -59,7 +59,7 @@ def keys_of(hash_: str, range_: str) -> list[dict[str, str]]:
 
 class Operator:
     def __init__(self, auditor: Auditor, chance: random.Random, share_on: float) -> None:
-        """share_on: of the switches, at the beginning."""
+        """share_on: share of the switches that are on at the beginning."""
         self._auditor = auditor
         self._chance = chance
         self._share_on = share_on
@@ -69,7 +69,7 @@ class Operator:
         self.may_stand[TEMPORARY, "table"] = {False}
 
     async def prepare(self, call: Call) -> None:
-        """Make the tables that always are. Repeated after a crash, until it was acknowledged."""
+        """Creates the permanent tables. Repeated after a crash until it is acknowledged."""
         for name in TABLES:
             code, answer = await call("CreateTable", table_request(name))
             if code not in ("", "ResourceInUseException"):
@@ -77,12 +77,12 @@ class Operator:
 
     @property
     def leaves_history_behind(self) -> bool:
-        """Recovery was on its way off: a crash between that and the end of its history leaves parts without
-        an owner, which `faradisc check --repair` removes."""
+        """Returns whether recovery is being switched off: a crash before its history is deleted leaves parts
+        without an owner, which `faradisc check --repair` removes."""
         return any(what == "recovery" and len(may) > 1 for (_, what), may in self.may_stand.items())
 
     async def look(self, call: Call) -> None:
-        """Every switch stands where it may."""
+        """Checks that every switch is in an allowed state."""
         for (table, what), allowed in self.may_stand.items():
             stands = await self._where(call, table, what)
             if stands not in allowed:
@@ -90,13 +90,13 @@ class Operator:
             self.may_stand[table, what] = {stands}
 
     async def begin(self, call: Call) -> None:
-        """Put some of the switches on, so that there is something to see."""
+        """Switches some of the switches on."""
         for switch in list(self.may_stand):
             if self._chance.random() < self._share_on and self.may_stand[switch] == {False}:
                 await self._put(call, switch)
 
     async def change(self, call: Call) -> None:
-        """Put one switch where it is not."""
+        """Changes the state of one switch."""
         await self._put(call, self._chance.choice(list(self.may_stand)))
 
     async def _put(self, call: Call, switch: Switch) -> None:

@@ -1,7 +1,7 @@
-"""The simulation finds bugs: each test breaks one promise on purpose, and a run has to say so.
+"""The simulation finds bugs: each test breaks one guarantee on purpose, and a run must report it.
 
-What it proves: that green runs mean something. Why monkeypatching: the bugs are those that were made, or
-nearly made, in databases like this one; the code that holds the promise is replaced by code that does not.
+This shows that successful runs are evidence. The bugs are typical of databases like this one; monkeypatching
+replaces the code that gives the guarantee by code that does not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from simulation.breaking import found
 
 
 class ForgetfulDisk(FaultyDisk):
-    """Says of every write that it is on the disk, and of some it is not true."""
+    """Reports every write as durable, which is false for some."""
 
     def _keep(self, count: int) -> None:
         for write in self._tail[:count]:
@@ -37,7 +37,7 @@ class ForgetfulDisk(FaultyDisk):
 
 
 class CachingDisk(FaultyDisk):
-    """Answers a sync when it has the writes, and has them in a memory that needs power."""
+    """Answers a sync when the writes are in its volatile cache."""
 
     def __init__(self, chance: random.Random) -> None:
         super().__init__(chance)
@@ -55,7 +55,7 @@ class CachingDisk(FaultyDisk):
 
 
 def test_a_disk_that_loses_what_was_synced() -> None:
-    """An item, or a switch that was put and is not where it was put."""
+    """Finds a lost item, or a lost change of a switch."""
     text = found(ForgetfulDisk, lives=3, requests=100)
     assert "after a crash" in text or "may be {True}" in text
 
@@ -104,7 +104,7 @@ def test_a_backfill_that_misses_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_token_in_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It works until a crash comes in between."""
+    """The bug shows only when a crash occurs between the two commits."""
     honest = writing.commit_outcomes
 
     async def split(store: Any, outcomes: Any, *, also: Any = None, **more: Any) -> bool:
@@ -140,7 +140,7 @@ def test_a_transaction_in_two_commits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_condition_judged_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the look and the write another client comes: a lost update."""
+    """Another client writes between the read and the write: a lost update."""
     honest = commit.commit_outcomes
 
     async def late(store: Any, outcomes: Any, **more: Any) -> bool:

@@ -1,5 +1,4 @@
-"""The same as test_mutations.py, of what stands beside the items: exports, imports, bulk puts, vectors,
-throughput and auto scaling."""
+"""As test_mutations.py, for exports, imports, bulk puts, vectors, throughput and auto scaling."""
 
 from __future__ import annotations
 
@@ -78,7 +77,7 @@ def test_a_failed_import_that_leaves_its_table(monkeypatch: pytest.MonkeyPatch) 
 
 
 def _in_memory(commit: Any) -> Any:
-    """Progress that no commit holds until all is done."""
+    """Keeps progress in memory until all is done."""
 
     async def hopeful(store: Any, *what: Any, also: Batch, **more: Any) -> Any:
         return await commit(store, *what, also=Batch(also.part), **more)

@@ -1,9 +1,9 @@
-"""Hundreds of seeds, every seed that ever failed, and the promise that a seed says everything.
+"""Hundreds of seeds, every seed that ever failed, and that a seed determines its run.
 
-What it proves: over crashes at any moment, failed, slow and unanswered writes, nothing acknowledged is lost,
-nothing is done twice or by half, reads show what was and will stay, and indexes, counters, streams, expiry,
-tokens, deliveries, exports, imports, vectors and what is metered agree with the items. Why so: no test of
-cases meets these interleavings.
+Over crashes at any moment and failed, slow and unanswered writes, nothing acknowledged is lost, nothing is
+done twice or in part, reads return durable states, and indexes, counters, streams, expiry, tokens,
+deliveries, exports, imports, vectors and metering agree with the items. Tests of single cases do not reach
+these interleavings.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def test_every_seed_that_once_failed() -> None:
 
 
 def test_records_grow_too_old_by_many_jumps_as_by_one() -> None:
-    """Six of four hours, over lives without a reader: the trimmed records were missed in the next one's
-    old image, which was taken for a wrong one."""
+    """Six jumps of four hours, over lives without a reader. Once, the old image of the next record was
+    reported as wrong, because the trimmed records were missing."""
     clock = ManualClock()
     chance = random.Random(1)
     reader = StreamReader(Auditor(FaultyDisk(chance), clock), chance)
@@ -103,7 +103,7 @@ def test_one_seed_is_one_run() -> None:
 
 
 def test_one_seed_is_one_run_in_every_process() -> None:
-    """The order of sets and dicts of strings differs between processes; no choice may hang on it."""
+    """The order of sets of strings differs between processes; no choice may depend on it."""
     said = set()
     for hash_seed in ("1", "2"):
         tests = str(Path(__file__).parents[1])

@@ -1,4 +1,4 @@
-"""What the auditor knows of the throttled table's throughput, and who may change it."""
+"""The expected throughput of the throttled table, and its allowed changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIMENSIONS = ("dynamodb:table:ReadCapacityUnits", "dynamodb:table:WriteCapacity
 
 
 def asked_for(state: dict[str, Any]) -> Units:
-    """What the table has, or will have when it is ACTIVE again."""
+    """Returns the throughput of the table, or the pending one while it is UPDATING."""
     return _units(state["pending"].get("throughput", state["throughput"]))
 
 
@@ -51,7 +51,7 @@ class ThroughputAudit:
         """How often auto scaling has changed the throughput."""
 
     def note_table(self, state: dict[str, Any], before: dict[str, Any], version: int, by: str) -> None:
-        """The table's state was committed by a strand."""
+        """Checks a commit of the table's state. by: the strand that made it."""
         self.changes += 1
         was, now = asked_for(before), asked_for(state)
         if now == was:
@@ -76,7 +76,7 @@ class ThroughputAudit:
         return any(low <= units <= high for low, high in self._replaced.get(dimension, ()))
 
     def is_held(self, dimension: str) -> bool:
-        """Whether it has limits, and was not changed by hand since."""
+        """Returns whether a direction has limits and no client changed its throughput since."""
         held = [is_limit for _, which, is_limit in self._steps if which == dimension]
         return dimension in self.limits and held[-1:] == [True]
 
@@ -97,7 +97,7 @@ class ThroughputAudit:
                 self.limits.pop(dimension, None)
 
     def crashed(self, disk: ReadOnlyStore, kept: int) -> None:
-        """Go on from the targets that are still there."""
+        """Continues from the stored targets after a crash."""
         self._steps = [step for step in self._steps if step[0] <= kept]
         self._replaced.clear()
         self.limits.clear()

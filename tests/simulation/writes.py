@@ -1,6 +1,6 @@
-"""A write as data: what it makes of an item, by rules of our own, and how a client puts it into words.
+"""A write as data: its effect on an item by independent rules, and its forms as a request.
 
-The rules here are the simulation's reference, so they share nothing with the code they judge.
+These rules are the simulation's reference, so they share no code with the database.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Condition:
                 return found is not None and found < self.value
 
     def words(self) -> tuple[str, Item]:
-        """The expression and its values."""
+        """Returns the expression and its values."""
         match self.kind:
             case "exists":
                 return "attribute_exists(p)", {}
@@ -58,7 +58,7 @@ class Condition:
                 return "n < :below", {":below": {"N": str(self.value)}}
 
     def statement(self) -> tuple[str, dict[str, Any]]:
-        """The same as part of a PartiQL WHERE; only seen and below can be said there."""
+        """Returns the condition as part of a PartiQL WHERE; possible for seen and below only."""
         return (" AND w = ?" if self.kind == "seen" else " AND n < ?"), {"N": str(self.value)}
 
 
@@ -108,7 +108,7 @@ class Write:
     # --- How it is said --------------------------------------------------------------------------
 
     def request(self) -> dict[str, Any]:
-        """The members of PutItem, UpdateItem, DeleteItem, or of one action of a transaction."""
+        """Returns the members of PutItem, UpdateItem, DeleteItem, or of one action of a transaction."""
         said: dict[str, Any] = {"TableName": self.table}
         values: Item = {}
         if self.kind == "put":
@@ -143,7 +143,7 @@ class Write:
         return text, values
 
     def statement(self) -> dict[str, Any]:
-        """The same in PartiQL."""
+        """Returns the write as a PartiQL statement."""
         parameters: list[Any] = []
         if self.kind == "put":
             item = self.become(None) or {}
