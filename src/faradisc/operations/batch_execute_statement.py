@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.engine.tables.change import ConditionFailed
 from faradisc.engine.tables.charging import failed_half_units
@@ -38,6 +37,7 @@ from faradisc.language.partiql.parser import parse_statement
 from faradisc.model.values.attribute import Item
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.consumption import Charges
 from faradisc.operations.statements import Prepared, Write, apply_write, prepare, reject_exists, write_of
 
 _CODES: Final[dict[type[ApiError], str]] = {
@@ -81,23 +81,12 @@ class _Member:
         self.response = {"Error": {"Code": throttle.member_code, "Message": throttle.text}}
 
 
-class _Charges:
-    """The consumed capacity by table as named in the request, that of failed statements included."""
-
-    def __init__(self) -> None:
-        self.by_table: dict[str, units.Consumed] = {}
-
-    def of(self, prepared: Prepared) -> units.Consumed:
-        name = prepared.table_name
-        return self.by_table.setdefault(name, units.Consumed(name))
-
-
 async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
     requests = call.request["Statements"]
     _check_not_mixed(requests)
     members = [_member(backend, call, request) for request in requests]
     _check_distinct(members)
-    charges = _Charges()
+    charges = Charges()  # those of failed statements included
     throttled = 0
     for member in members:
         try:
@@ -113,9 +102,8 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
     if throttled == len(members):
         call.mark_throttled()
     result: dict[str, Any] = {"Responses": [member.response for member in members]}
-    detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail != "NONE" and any("Error" not in (member.response or {}) for member in members):
-        result["ConsumedCapacity"] = [charge.describe(detail) for charge in charges.by_table.values()]
+    if any("Error" not in (member.response or {}) for member in members):
+        result |= charges.report(call)
     return result
 
 
@@ -166,27 +154,27 @@ def _check_distinct(members: list[_Member]) -> None:
         seen.add(location)
 
 
-async def _read(backend: Backend, member: _Member, read: _Read, charges: _Charges) -> None:
+async def _read(backend: Backend, member: _Member, read: _Read, charges: Charges) -> None:
     prepared = member.prepared
     assert prepared is not None
     found, half_units = await read_and_charge(
         backend.store, prepared.table, read.key, consistent=read.consistent, in_insights=False
     )
-    charges.of(prepared).table += half_units
+    charges[prepared.table_name].table += half_units
     shown = shape_items([found] if found is not None else [], read.condition, prepared.columns)
     member.response = {"TableName": prepared.table.name, **({"Item": shown[0]} if shown else {})}
 
 
-async def _write(backend: Backend, member: _Member, write: Write, charges: _Charges) -> None:
+async def _write(backend: Backend, member: _Member, write: Write, charges: Charges) -> None:
     prepared = member.prepared
     assert prepared is not None
     try:
         outcome = await apply_write(backend, write)
     except ConditionFailed as failed:
-        charges.of(prepared).table += failed_half_units(failed.change, failed.image)
+        charges[prepared.table_name].table += failed_half_units(failed.change, failed.image)
         # ReturnValuesOnConditionCheckFailure is accepted and has no effect (new-features.md section 1).
         raise write.failure(failed, with_item=False) from None
-    outcome.add_cost_to(charges.of(prepared))
+    outcome.add_cost_to(charges[prepared.table_name])
     returned = write.returned(outcome)
     member.response = {"TableName": prepared.table.name}
     if returned is not None:

@@ -21,6 +21,7 @@ from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
+from faradisc.operations.consumption import Charges
 
 DUPLICATE_KEYS = "Provided list of item keys contains duplicates"
 
@@ -43,13 +44,13 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
 
     responses: dict[str, list[Any]] = {}
     unprocessed: dict[str, Any] = {}
-    consumed: list[units.Consumed] = []
+    charges = Charges()
     throttles: list[Throttle] = []
     room = BATCH_GET_BYTES_MAX
     for name, part in wanted.items():
         keys, projection = part["Keys"], projections[name]
         consistent = part.get("ConsistentRead", False)
-        charge = units.Consumed(name)
+        charge = charges[name]
         shown = responses[name] = []
         table, left_out = tables[name], []
         found = await read_records(backend.store, table, keys, consistent=consistent)
@@ -77,14 +78,9 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
                 )
         if left_out:
             unprocessed[name] = {**part, "Keys": left_out}
-        consumed.append(charge)
     if len(throttles) == sum(len(part["Keys"]) for part in wanted.values()):
         raise batch_error(throttles, writes=False)
-    result: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
-    detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail != "NONE":
-        result["ConsumedCapacity"] = [charge.describe(detail) for charge in consumed]
-    return result
+    return {"Responses": responses, "UnprocessedKeys": unprocessed, **charges.report(call)}
 
 
 def check_distinct(keys: list[Item]) -> None:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, batch_error
-from faradisc.engine.tables.change import Change, Image, Outcome
+from faradisc.engine.tables.change import Change, Outcome, delete
 from faradisc.engine.tables.keys import check_batch_put_keys, check_index_keys, check_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import apply_batch
@@ -23,7 +22,7 @@ from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import SEVERAL_TYPES
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS, check_distinct
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.item_writes import add_collection_metrics
+from faradisc.operations.item_writes import report_writes
 
 
 async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
@@ -55,10 +54,9 @@ async def batch_write_item(backend: Backend, call: Call) -> dict[str, Any]:
     for name, request, answer in zip(names, requests_in_order, answers, strict=True):
         if isinstance(answer, Throttle):
             unprocessed.setdefault(name, []).append(request)
-    result: dict[str, Any] = {"UnprocessedItems": unprocessed}
-    outcomes = zip(names, answers, strict=True)
-    _add_report(result, call, [(name, each) for name, each in outcomes if isinstance(each, Outcome)])
-    return result
+    named = zip(names, answers, strict=True)
+    outcomes = [(name, answer) for name, answer in named if isinstance(answer, Outcome)]
+    return {"UnprocessedItems": unprocessed, **report_writes(call, outcomes)}
 
 
 def _check_values(call: Call, request: dict[str, Any]) -> None:
@@ -75,33 +73,7 @@ def _change(call: Call, table: Table, request: dict[str, Any]) -> Change:
         check_batch_put_keys(item, table.key)
         for index in table.indexes:
             check_index_keys(item, index.schema)
-        return Change(table, item, _Put(item), size=call.size_of(item))
+        return Change(table, item, lambda _: item, size=call.size_of(item))
     key: Item = request["DeleteRequest"]["Key"]
     check_key(key, table.key)
-    return Change(table, key, _deleted)
-
-
-class _Put:
-    __slots__ = ("item",)
-
-    def __init__(self, item: Item) -> None:
-        self.item = item
-
-    def __call__(self, old: Image) -> Item:
-        return self.item
-
-
-def _deleted(old: Image) -> None:
-    return None
-
-
-def _add_report(result: dict[str, Any], call: Call, outcomes: list[tuple[str, Outcome]]) -> None:
-    """Returns ConsumedCapacity per table and ItemCollectionMetrics per collection."""
-    detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail != "NONE":
-        consumed: dict[str, units.Consumed] = {}
-        for name, outcome in outcomes:
-            outcome.add_cost_to(consumed.setdefault(name, units.Consumed(name)))
-        result["ConsumedCapacity"] = [charge.describe(detail) for charge in consumed.values()]
-    if call.request.get("ReturnItemCollectionMetrics") == "SIZE":
-        add_collection_metrics(result, outcomes)
+    return Change(table, key, delete)

@@ -7,7 +7,7 @@ legacy conditions -> expressions -> unused placeholders.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from faradisc.errors import RequestRuleError, ValidationException
 from faradisc.language.expressions import (
@@ -156,26 +156,58 @@ def bind_read_projection(call: Call, part: Mapping[str, Any] | None = None) -> P
     return None
 
 
-def bind_filter(call: Call, placeholders: Placeholders, legacy_parameter: str) -> Condition | None:
-    """Returns the filter of a Query or Scan: FilterExpression, or QueryFilter / ScanFilter."""
+def search_placeholders(
+    call: Call, expressions: tuple[str, ...], legacy_parameters: tuple[str, ...]
+) -> Placeholders:
+    """Returns the placeholders of a Query or Scan. Checks mixing, placeholders and start key values, in this
+    order. Raises ValidationException."""
     request = call.request
+    check_mixed(request, expressions, legacy_parameters)
+    placeholders = placeholders_of(call, request, expressions)
+    if "ExclusiveStartKey" in request:
+        call.check_values(request["ExclusiveStartKey"])
+    return placeholders
+
+
+def bind_search(
+    call: Call, placeholders: Placeholders, legacy_filter: Literal["QueryFilter", "ScanFilter"]
+) -> tuple[Condition | None, Projection | None]:
+    """Returns filter and projection of a Query or Scan, after a check of Select. Raises
+    ValidationException."""
+    request = call.request
+    _check_select(call)
+    condition = projection = None
     if "FilterExpression" in request:
-        return bind_condition(request["FilterExpression"], "FilterExpression", placeholders)
-    if legacy_parameter in request:
-        conditions = request[legacy_parameter]
-        _check_legacy_values(call, conditions)
-        return legacy.filter_condition(conditions, request.get("ConditionalOperator"))
-    return None
-
-
-def bind_search_projection(call: Call, placeholders: Placeholders) -> Projection | None:
-    """Returns the projection of a Query or Scan."""
-    request = call.request
+        condition = bind_condition(request["FilterExpression"], "FilterExpression", placeholders)
+    elif legacy_filter in request:
+        _check_legacy_values(call, request[legacy_filter])
+        condition = legacy.filter_condition(request[legacy_filter], request.get("ConditionalOperator"))
     if "ProjectionExpression" in request:
-        return bind_projection(request["ProjectionExpression"], placeholders)
-    if "AttributesToGet" in request:
-        return legacy.attributes_to_get(request["AttributesToGet"])
-    return None
+        projection = bind_projection(request["ProjectionExpression"], placeholders)
+    elif "AttributesToGet" in request:
+        projection = legacy.attributes_to_get(request["AttributesToGet"])
+    return condition, projection
+
+
+def _check_select(call: Call) -> None:
+    """Checks Select against the projection parameters. Raises ValidationException."""
+    request = call.request
+    select = request.get("Select")
+    for parameter in ("AttributesToGet", "ProjectionExpression"):
+        if parameter in request and select not in (None, "SPECIFIC_ATTRIBUTES"):
+            raise ValidationException(f"Cannot specify the {parameter} when choosing to get {select}")
+    if select == "SPECIFIC_ATTRIBUTES" and not (
+        "AttributesToGet" in request or "ProjectionExpression" in request
+    ):
+        envelope = "1 validation error detected: " if call.operation == "Query" else ""
+        raise ValidationException(
+            f"{envelope}Must specify the AttributesToGet or ProjectionExpression "
+            "when choosing to get SPECIFIC_ATTRIBUTES"
+        )
+    if select == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in request:
+        raise ValidationException(
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+        )
 
 
 def bind_key_clauses_of(call: Call, placeholders: Placeholders) -> KeyClauses:

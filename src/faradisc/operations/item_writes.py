@@ -11,6 +11,7 @@ from faradisc.engine.tables.writes import apply_change
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.consumption import Charges
 
 _GB = 1024**3
 
@@ -52,16 +53,26 @@ def add_consumption(result: dict[str, Any], call: Call, outcome: Outcome) -> Non
             result["ItemCollectionMetrics"] = metrics
 
 
-def add_collection_metrics(result: dict[str, Any], outcomes: Sequence[tuple[str, Outcome]]) -> None:
-    """Adds ItemCollectionMetrics of several writes: one entry per collection, by table as named in the
-    request."""
-    metrics: dict[str, list[dict[str, Any]]] = {}
-    for name, outcome in outcomes:
-        described = collection_metrics(outcome)
-        if described is not None and described not in metrics.setdefault(name, []):
-            metrics[name].append(described)
-    if metrics:
-        result["ItemCollectionMetrics"] = metrics
+def report_writes(
+    call: Call, outcomes: Sequence[tuple[str, Outcome]], *, transaction: bool = False
+) -> dict[str, Any]:
+    """Returns ConsumedCapacity and ItemCollectionMetrics of several writes, as far as the request asks for
+    them. outcomes: with the table as named in the request."""
+    result: dict[str, Any] = {}
+    if call.request.get("ReturnConsumedCapacity", "NONE") != "NONE":
+        charges = Charges()
+        for name, outcome in outcomes:
+            outcome.add_cost_to(charges[name], transaction=transaction)
+        result = charges.report(call, transaction="WriteCapacityUnits" if transaction else None)
+    if call.request.get("ReturnItemCollectionMetrics") == "SIZE":
+        metrics: dict[str, list[dict[str, Any]]] = {}
+        for name, outcome in outcomes:
+            described = collection_metrics(outcome)
+            if described is not None and described not in metrics.setdefault(name, []):
+                metrics[name].append(described)
+        if metrics:
+            result["ItemCollectionMetrics"] = metrics
+    return result
 
 
 def collection_metrics(outcome: Outcome) -> dict[str, Any] | None:

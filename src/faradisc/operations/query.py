@@ -13,27 +13,13 @@ from faradisc.engine.tables.keys import check_paths_into_keys, check_searched_ke
 from faradisc.engine.tables.paging import KeyRange
 from faradisc.engine.tables.usage_recording import record_query
 from faradisc.errors import ValidationException
-from faradisc.language.expressions import KeyCondition, check_mixed
+from faradisc.language.expressions import KeyCondition
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import (
-    bind_filter,
-    bind_key_clauses_of,
-    bind_search_projection,
-    placeholders_of,
-)
-from faradisc.operations.search import (
-    Search,
-    check_select,
-    find_index,
-    needs_items,
-    run,
-    start_key_names,
-    start_key_types,
-    start_position,
-)
+from faradisc.operations.clauses import bind_key_clauses_of, bind_search, search_placeholders
+from faradisc.operations.search import Search, find_index, needs_items, run, start_position
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
 _LEGACY = ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions")
@@ -41,13 +27,8 @@ _LEGACY = ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditio
 
 async def query(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    check_mixed(request, _EXPRESSIONS, _LEGACY)
-    placeholders = placeholders_of(call, request, _EXPRESSIONS)
-    if "ExclusiveStartKey" in request:
-        call.check_values(request["ExclusiveStartKey"])
-    check_select(call)
-    condition = bind_filter(call, placeholders, "QueryFilter")
-    projection = bind_search_projection(call, placeholders)
+    placeholders = search_placeholders(call, _EXPRESSIONS, _LEGACY)
+    condition, projection = bind_search(call, placeholders, "QueryFilter")
     clauses = bind_key_clauses_of(call, placeholders)
     placeholders.check_all_used()
     table = backend.table_for_data(call, request["TableName"])
@@ -69,8 +50,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     fetches_items = needs_items(request, index, projection, condition)
     one_row = index is None and not table.key.range
     if "ExclusiveStartKey" in request:
-        names = start_key_names(table, index)
-        start = start_position(call, placement, names, start_key_types(table, index))
+        start = start_position(call, table, index)
         if one_row:
             raise ValidationException("The query can return at most one row and cannot be restarted")
         _check_start(placement, key_condition, key_range, request["ExclusiveStartKey"], start)

@@ -11,20 +11,9 @@ from typing import Any
 from faradisc.engine.tables.keys import check_paths_into_keys
 from faradisc.engine.tables.paging import KeyRange
 from faradisc.errors import ValidationException
-from faradisc.language.expressions import check_mixed
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_filter, bind_search_projection, placeholders_of
-from faradisc.operations.search import (
-    INVALID_START,
-    Search,
-    check_select,
-    find_index,
-    needs_items,
-    run,
-    start_key_names,
-    start_key_types,
-    start_position,
-)
+from faradisc.operations.clauses import bind_search, search_placeholders
+from faradisc.operations.search import INVALID_START, Search, find_index, needs_items, run, start_position
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 _LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")
@@ -32,14 +21,9 @@ _LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")
 
 async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    check_mixed(request, _EXPRESSIONS, _LEGACY)
-    placeholders = placeholders_of(call, request, _EXPRESSIONS)
-    if "ExclusiveStartKey" in request:
-        call.check_values(request["ExclusiveStartKey"])
+    placeholders = search_placeholders(call, _EXPRESSIONS, _LEGACY)
     segment, total = _segment(request)
-    check_select(call)
-    condition = bind_filter(call, placeholders, "ScanFilter")
-    projection = bind_search_projection(call, placeholders)
+    condition, projection = bind_search(call, placeholders, "ScanFilter")
     placeholders.check_all_used()
     table = backend.table_for_data(call, request["TableName"])
     index = find_index(table, request, call.operation)
@@ -48,17 +32,15 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     key_ranges = [KeyRange(*bounds) for bounds in placement.hash_ranges(segment, total)]
     fetches_items = needs_items(request, index, projection, condition)
     if "ExclusiveStartKey" in request:
-        names = start_key_names(table, index)
-        start = start_position(call, placement, names, start_key_types(table, index))
+        start = start_position(call, table, index)
         key_ranges = _behind(key_ranges, placement.part_of(start), start, segment, total)
-    consistent = request.get("ConsistentRead", False)
     search = Search(
         table=table,
         index=index,
         key_ranges=key_ranges,
         condition=condition,
         projection=projection,
-        consistent=consistent,
+        consistent=request.get("ConsistentRead", False),
         limit=request.get("Limit"),
         reverse=False,
         count_only=request.get("Select") == "COUNT",

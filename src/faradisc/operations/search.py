@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from faradisc.capacity import units
 from faradisc.engine.tables.definition import invalid
-from faradisc.engine.tables.keys import KEY_MISMATCH
+from faradisc.engine.tables.keys import KEY_MISMATCH, empty_key_message, is_empty
 from faradisc.engine.tables.paging import KeyRange, PageUsage, charge_page, page_usage, scan_minimum
 from faradisc.engine.tables.reads import Page, read_page, read_records, shape_items
 from faradisc.engine.tables.table import Index, Table
@@ -22,7 +22,7 @@ from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
-from faradisc.model.values.attribute import Item
+from faradisc.model.values.attribute import Item, type_of
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 
@@ -71,27 +71,6 @@ class Search:
     @property
     def placement(self) -> Placement:
         return self.index.placement if self.index is not None else self.table.placement
-
-
-def check_select(call: Call) -> None:
-    """Checks Select against the projection parameters. Raises ValidationException."""
-    request = call.request
-    select = request.get("Select")
-    for parameter in ("AttributesToGet", "ProjectionExpression"):
-        if parameter in request and select not in (None, "SPECIFIC_ATTRIBUTES"):
-            raise ValidationException(f"Cannot specify the {parameter} when choosing to get {select}")
-    if select == "SPECIFIC_ATTRIBUTES" and not (
-        "AttributesToGet" in request or "ProjectionExpression" in request
-    ):
-        envelope = "1 validation error detected: " if call.operation == "Query" else ""
-        raise ValidationException(
-            f"{envelope}Must specify the AttributesToGet or ProjectionExpression "
-            "when choosing to get SPECIFIC_ATTRIBUTES"
-        )
-    if select == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in request:
-        raise ValidationException(
-            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
-        )
 
 
 def find_index(table: Table, request: Mapping[str, Any], operation: str) -> Index | None:
@@ -145,31 +124,25 @@ def needs_items(
     return bool(missing)
 
 
-def start_position(call: Call, source: Placement, names: tuple[str, ...], types: Mapping[str, str]) -> bytes:
+def start_position(call: Call, table: Table, index: Index | None) -> bytes:
     """Returns the row key of an ExclusiveStartKey. Raises ValidationException."""
     start: Item = call.request["ExclusiveStartKey"]
+    names = _start_key_names(table, index)
+    types = table.key.types if index is None else {**table.key.types, **index.schema.key.types}
     if len(start) != len(names) or any(name not in start for name in names):
         raise ValidationException(INVALID_START)
     for name in names:
         value = start[name]
         if types[name] not in value:
             raise ValidationException(f"{INVALID_START}: {KEY_MISMATCH}")
-        if value.get("S") == "" or value.get("B") == "":
-            raise ValidationException(
-                f"{INVALID_START}: One or more parameter values are not valid. The AttributeValue for a key "
-                f"attribute cannot contain an empty {'string' if 'S' in value else 'binary'} value. "
-                f"Key: {name}"
-            )
-    return source.row_key(start)
+        if is_empty(value):
+            raise ValidationException(f"{INVALID_START}: {empty_key_message(name, type_of(value))}")
+    return (table if index is None else index).placement.row_key(start)
 
 
-def start_key_names(table: Table, index: Index | None) -> tuple[str, ...]:
+def _start_key_names(table: Table, index: Index | None) -> tuple[str, ...]:
     """Returns the members of ExclusiveStartKey and LastEvaluatedKey."""
     return index.schema.all_key_names if index is not None else table.key.names
-
-
-def start_key_types(table: Table, index: Index | None) -> dict[str, Any]:
-    return {**table.key.types, **(index.schema.key.types if index is not None else {})}
 
 
 async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
@@ -200,9 +173,8 @@ async def answer_page(
         result["Items"] = items
     if page.ended_by_bound:
         last = item_record.decode(page.records[-1])
-        result["LastEvaluatedKey"] = {
-            name: last[name] for name in start_key_names(search.table, search.index)
-        }
+        names = _start_key_names(search.table, search.index)
+        result["LastEvaluatedKey"] = {name: last[name] for name in names}
     consumed = _consumed(table_name, search, page, fetched)
     search.charged = consumed.total()
     charge_page(search.table, search.index, search.usage, search.charged)

@@ -25,6 +25,7 @@ from faradisc.engine.tables.change import (
     Change,
     ConditionFailed,
     Outcome,
+    delete,
     keep,
 )
 from faradisc.engine.tables.keys import check_key
@@ -228,13 +229,9 @@ def write_of(prepared: Prepared) -> Write:
         return Write(change, returning=body.returning, step=step)
     if isinstance(body, Delete):
         return Write(
-            Change(table, key, _deleted, _absent_or(rest), in_insights=False), returning=body.returning
+            Change(table, key, delete, _absent_or(rest), in_insights=False), returning=body.returning
         )
     return Write(Change(table, key, keep, _present_and(rest), in_insights=False))
-
-
-def _deleted(_: object) -> None:
-    return None
 
 
 async def apply_write(backend: Backend, write: Write) -> Outcome:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from faradisc.capacity import units
 from faradisc.engine.transactions.reading import read_items
 from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_read_projection
+from faradisc.operations.consumption import Charges
 
 
 async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
@@ -41,14 +41,7 @@ async def transact_get_items(backend: Backend, call: Call) -> dict[str, Any]:
 def report_reads(call: Call, names: Sequence[str], half_units: Sequence[int]) -> dict[str, Any]:
     """Returns the ConsumedCapacity of a read transaction, by table as named; {} unless the request asks
     for it."""
-    detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail == "NONE":
-        return {}
-    consumed: dict[str, units.Consumed] = {}
+    charges = Charges()
     for name, cost in zip(names, half_units, strict=True):
-        consumed.setdefault(name, units.Consumed(name)).table += cost
-    return {
-        "ConsumedCapacity": [
-            charge.describe(detail, transaction="ReadCapacityUnits") for charge in consumed.values()
-        ]
-    }
+        charges[name].table += cost
+    return charges.report(call, transaction="ReadCapacityUnits")

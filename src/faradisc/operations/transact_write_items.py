@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity import units
-from faradisc.engine.tables.change import PUT_TOO_LARGE, UPDATE_TOO_LARGE, Change, Outcome, is_too_large, keep
+from faradisc.engine.tables.change import (
+    PUT_TOO_LARGE,
+    UPDATE_TOO_LARGE,
+    Change,
+    Outcome,
+    delete,
+    is_too_large,
+    keep,
+)
 from faradisc.engine.tables.charging import ItemRead, charge_reads
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys, has_empty_key
 from faradisc.engine.tables.table import Table
@@ -32,7 +40,7 @@ from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_action
-from faradisc.operations.item_writes import add_collection_metrics
+from faradisc.operations.item_writes import report_writes
 from faradisc.operations.put_item import check_put_keys
 from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.update_item import UpdateStep
@@ -139,7 +147,7 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
             step = UpdateStep(table, subject, bound.update)
             change = Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE, written=step.written)
             return Action(name, change, returns_item)
-        transform = keep if kind == "ConditionCheck" else _deleted
+        transform = keep if kind == "ConditionCheck" else delete
         return Action(name, Change(table, subject, transform, condition), returns_item)
     except _RequestRejected:
         raise
@@ -155,10 +163,6 @@ class _RequestRejected(ValidationException):
     code = "ValidationException"
 
 
-def _deleted(_: object) -> None:
-    return None
-
-
 def _sizes(actions: list[Action], outcomes: list[Outcome]) -> list[tuple[str, int]]:
     return [
         (action.table_name, max(outcome.old.size_bytes, outcome.new_size))
@@ -167,20 +171,8 @@ def _sizes(actions: list[Action], outcomes: list[Outcome]) -> list[tuple[str, in
 
 
 def _report(call: Call, actions: list[Action], outcomes: list[Outcome]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    detail = call.request.get("ReturnConsumedCapacity", "NONE")
-    if detail != "NONE":
-        consumed: dict[str, units.Consumed] = {}
-        for action, outcome in zip(actions, outcomes, strict=True):
-            charge = consumed.setdefault(action.table_name, units.Consumed(action.table_name))
-            outcome.add_cost_to(charge, transaction=True)
-        result["ConsumedCapacity"] = [
-            charge.describe(detail, transaction="WriteCapacityUnits") for charge in consumed.values()
-        ]
-    if call.request.get("ReturnItemCollectionMetrics") == "SIZE":
-        named = [(action.table_name, outcome) for action, outcome in zip(actions, outcomes, strict=True)]
-        add_collection_metrics(result, named)
-    return result
+    named = [(action.table_name, outcome) for action, outcome in zip(actions, outcomes, strict=True)]
+    return report_writes(call, named, transaction=True)
 
 
 def _replayed(call: Call, actions: list[Action], sizes: list[tuple[str, int]]) -> dict[str, Any]:

@@ -106,6 +106,10 @@ def keep(image: Image) -> Item | None:
     return image.item
 
 
+def delete(_: Image) -> None:
+    """The transformation of a deletion."""
+
+
 class Outcome:
     """What a change does: both images, the index entries, and the cost."""
 

@@ -27,7 +27,7 @@ def empty_key_message(name: str, kind: str) -> str:
     )
 
 
-def _is_empty(value: AttributeValue) -> bool:
+def is_empty(value: AttributeValue) -> bool:
     return value.get("S") == "" or value.get("B") == ""
 
 
@@ -36,7 +36,7 @@ def has_empty_key(item: Item, schema: TableSchema) -> bool:
     names = {*schema.key.names}
     for index in schema.local_indexes + schema.global_indexes:
         names.update(index.key.names)
-    return any(name in item and _is_empty(item[name]) for name in names)
+    return any(name in item and is_empty(item[name]) for name in names)
 
 
 def _check_sizes(key: Item, schema: KeySchema) -> None:
@@ -72,7 +72,7 @@ def check_key(key: Item, schema: KeySchema) -> None:
             raise ValidationException(KEY_MISMATCH)
     for name in names:
         value = key[name]
-        if _is_empty(value):
+        if is_empty(value):
             raise ValidationException(empty_key_message(name, type_of(value)))
     _check_sizes(key, schema)
 
@@ -112,7 +112,7 @@ def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> N
     Assumed: no capture; the texts are those of `check_key`.
     """
     for name, value in zip(schema.hash, values, strict=True):
-        if _is_empty(value):
+        if is_empty(value):
             raise ValidationException(empty_key_message(name, type_of(value)))
         _check_sizes({name: value}, KeySchema((name,), (), schema.types))
 
@@ -134,7 +134,7 @@ def check_item_keys(item: Item, schema: KeySchema) -> None:
                 f"Type mismatch for key {name} expected: {expected} actual: {type_of(value)}"
             )
     for name in schema.names:
-        if _is_empty(item[name]):
+        if is_empty(item[name]):
             raise ValidationException(empty_key_message(name, type_of(item[name])))
     _check_sizes(item, schema)
 
@@ -166,7 +166,7 @@ def check_index_keys(item: Item, index: IndexSchema) -> None:
                 "One or more parameter values were invalid: Type mismatch for Index Key "
                 f"{name} Expected: {expected} Actual: {type_of(value)} IndexName: {index.name}"
             )
-        if _is_empty(value):
+        if is_empty(value):
             raise ValidationException(
                 "One or more parameter values are not valid. A value specified for a secondary index key "
                 "is not supported. The AttributeValue for a key attribute cannot contain an empty "
@@ -198,7 +198,7 @@ def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:
             raise ValidationException(
                 "The update expression attempted to update the secondary index key to unsupported type"
             )
-        if _is_empty(value):
+        if is_empty(value):
             raise ValidationException(
                 "One or more parameter values are not valid. The update expression attempted to update "
                 "a secondary index key to a value that is not supported. The AttributeValue for a key "
