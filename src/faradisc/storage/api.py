@@ -62,6 +62,16 @@ class Batch:
     """Added to the part's usage."""
 
 
+class Batches(dict[Part, Batch]):
+    """The batches of one commit by part; each is created when first needed."""
+
+    __slots__ = ()
+
+    def __missing__(self, part: Part) -> Batch:
+        batch = self[part] = Batch(part)
+        return batch
+
+
 @dataclass(slots=True, frozen=True)
 class Conflict:
     """A commit without effect: the first check that failed, and the version found instead."""

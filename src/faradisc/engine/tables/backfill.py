@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from typing import NamedTuple
 
 import orjson
 
@@ -34,7 +35,7 @@ from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
 from faradisc.model.values.size import item_size
-from faradisc.storage.api import Batch, Conflict, Row, Store
+from faradisc.storage.api import Batch, Batches, Conflict, Store
 
 log = logging.getLogger("faradisc.backfill")
 
@@ -60,8 +61,9 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     if not _is_filled(catalog, index):
         return True  # it was deleted meanwhile
     keys = [key for key, _ in rows]
-    present = [(k, r) for k, r in zip(keys, await _read(store, part, keys), strict=True) if r is not None]
-    batches = {part: Batch(part, checks=[(key, version) for key, (version, _) in present])}
+    found = await store.get(part, keys, for_update=True)
+    present = [(key, row) for key, row in zip(keys, found, strict=True) if row is not None]
+    batches = Batches({part: Batch(part, checks=[(key, version) for key, (version, _) in present])})
     added = await add_missing(store, index, [payload for _, (_, payload) in present], batches)
     moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
     batches[JOBS_PART] = Batch(
@@ -114,11 +116,6 @@ def _is_filled(catalog: Catalog, index: Index) -> bool:
     return table.changing_index.placement.resource == index.placement.resource
 
 
-async def _read(store: Store, part: bytes, keys: list[bytes]) -> list[Row | None]:
-    """Returns present rows without waiting for the disk; a commit that checks them follows."""
-    return await store.get(part, keys, for_update=True)
-
-
 async def progress(store: Store, index: Index) -> int | None:
     """Returns the number of items seen while an index is being filled; None when it is not."""
     key = job_key(b"backfill", index.placement.resource)
@@ -126,20 +123,19 @@ async def progress(store: Store, index: Index) -> int | None:
     return Cursor.of(row[1]).seen if row is not None else None
 
 
-class Cursor:
-    """Position of a walk over a table: slots done, and the next row key."""
+class Cursor(NamedTuple):
+    """Position of a walk over a table."""
 
-    __slots__ = ("after", "seen", "slot")
-
-    def __init__(self, slot: int, after: bytes | None, seen: int) -> None:
-        self.slot = slot
-        self.after = after
-        self.seen = seen
+    slot: int = 0
+    """Number of slots done."""
+    after: bytes | None = None
+    """The next row key."""
+    seen: int = 0
 
     @classmethod
     def of(cls, stored: bytes | None) -> Cursor:
         if stored is None:
-            return cls(0, None, 0)
+            return cls()
         slot, after, seen = orjson.loads(stored)
         return cls(slot, bytes.fromhex(after) if after is not None else None, seen)
 
@@ -154,7 +150,7 @@ class Cursor:
 
 
 async def add_missing(
-    store: Store, index: Index, payloads: list[bytes], batches: dict[bytes, Batch]
+    store: Store, index: Index, payloads: list[bytes], batches: Batches
 ) -> list[tuple[bytes, bytes, int]]:
     """Adds the missing entries of these records to the batches; returns their parts, row keys and sizes."""
     added = []
@@ -169,10 +165,10 @@ async def add_missing(
         row_key = placement.row_key(entry)
         entries.append((placement.part_of(row_key), row_key, item_record.encode(entry, size), size))
     for part, row_key, payload, size in entries:
-        (row,) = await _read(store, part, [row_key])
+        (row,) = await store.get(part, (row_key,), for_update=True)
         if row is not None:
             continue
-        batch = batches.setdefault(part, Batch(part))
+        batch = batches[part]
         batch.checks.append((row_key, 0))
         batch.puts.append((row_key, payload))
         batch.items_delta += 1

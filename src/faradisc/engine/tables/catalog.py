@@ -85,8 +85,8 @@ class Catalog(TableLookup):
                 table_id=self._entropy.uuid(),
                 region=region,
                 account=account,
-                now_ns=now_ns,
-                until_ns=now_ns + self.transition_ns,
+                created_ns=now_ns,
+                status_until_ns=now_ns + self.transition_ns,
                 **settings,
             )
             check_quotas(state, None, self._tables.values(), self.throughput.registry(namespace).config)

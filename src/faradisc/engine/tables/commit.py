@@ -15,26 +15,19 @@ from faradisc.engine.tables.indexes import EntryChange
 from faradisc.engine.tables.partition_sizes import grow_partitions
 from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.storage.api import Batch, Batches, Conflict, Store
 
 
-class _Batches:
-    """One batch per part, created when first needed."""
+class _Batches(Batches):
+    """The batches, and what is in memory of their rows."""
 
-    __slots__ = ("by_part", "expiring", "vectors")
+    __slots__ = ("expiring", "vectors")
 
     def __init__(self) -> None:
-        self.by_part: dict[bytes, Batch] = {}
         self.expiring: list[tuple[Expiry, bytes]] = []
         """Expiry indexes that get a row, with the key of the row."""
         self.vectors: list[tuple[IndexVectors, bytes]] = []
         """Vectors in memory, with the row keys of their entries that change."""
-
-    def of(self, part: bytes) -> Batch:
-        batch = self.by_part.get(part)
-        if batch is None:
-            batch = self.by_part[part] = Batch(part)
-        return batch
 
 
 async def commit_outcomes(
@@ -59,8 +52,8 @@ async def commit_outcomes(
         await _add_collections(store, batches, in_collections)
     add_history(batches, outcomes)
     if also is not None:
-        batches.by_part[also.part] = also
-    if not batches.by_part:
+        batches[also.part] = also
+    if not batches:
         await store.wait_durable(0)
         return True
     growing: list[Outcome] = []
@@ -75,7 +68,7 @@ async def commit_outcomes(
     if batches.vectors:
         _mark_outdated(batches)
     try:
-        committed = await store.commit(list(batches.by_part.values()))
+        committed = await store.commit(list(batches.values()))
     except BaseException:
         # After a failed sync or a cancelled wait the commit is made; after any other error it is not.
         for outcome in growing:
@@ -103,17 +96,17 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
     change = outcome.change
     if new_record == old.record:
         if check_all:
-            batches.of(change.part).checks.append((change.row_key, old.version))
+            batches[change.part].checks.append((change.row_key, old.version))
         return
-    batch = batches.of(change.part)
+    batch = batches[change.part]
     batch.checks.append((change.row_key, old.version))
     table = change.table
     for log in (table.stream, table.capture):
         if log is not None:
             part, entry = log.entry(change.row_key, old.record, new_record, by_service=change.by_service)
-            batches.of(part).log.append(entry)
+            batches[part].log.append(entry)
     if table.expiry is not None:
-        added = table.expiry.add_change(batches.of, change.row_key, old.item, outcome.new_item)
+        added = table.expiry.add_change(batches, change.row_key, old.item, outcome.new_item)
         if added is not None:
             batches.expiring.append((table.expiry, added))
     if new_record is None:
@@ -144,7 +137,7 @@ def add_entry(batches: _Batches, entry: EntryChange) -> None:
     vectors = entry.index.vectors
     if vectors is not None:
         batches.vectors.extend((vectors, row[1]) for row in (entry.delete, entry.put) if row)
-    entry.add_to(batches.of)
+    entry.add_to(batches)
 
 
 async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[Outcome]) -> None:
@@ -171,7 +164,7 @@ async def _add_collections(store: Store, batches: _Batches, outcomes: Sequence[O
         for outcome in changed:
             outcome.collection_bytes = after
         if delta:
-            batch = batches.of(part)
+            batch = batches[part]
             batch.checks.append((row_key, version))
             if after:
                 batch.puts.append((row_key, after.to_bytes(8, "big")))
@@ -202,7 +195,7 @@ def add_history(batches: _Batches, outcomes: Sequence[Outcome]) -> None:
         at_ns = at_ns or history.moments.next_ns()
         part, key = history.location(outcome.change.row_key, at_ns, old.version)
         before = old.record or b""
-        batch = batches.of(part)
+        batch = batches[part]
         batch.puts.append((key, before))
         batch.items_delta += 1
         batch.bytes_delta += len(key) + len(before)

@@ -15,14 +15,13 @@ which key each part is empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
 
 from faradisc.clock import Clock
 from faradisc.limits import TTL_PAST_S_MAX
 from faradisc.model.codec.keyspace import parts_of, slot_shift
 from faradisc.model.values.attribute import Item
-from faradisc.storage.api import Batch, Part
+from faradisc.storage.api import Batches, Part
 
 NEVER_S = 1 << 62
 _SECONDS_BYTES = 8
@@ -85,14 +84,14 @@ class Expiry:
         self.empty_below[slot] = min(self.empty_below[slot], key)
 
     def add_change(
-        self, batch_of: Callable[[Part], Batch], row_key: bytes, old: Item | None, new: Item | None
+        self, batches: Batches, row_key: bytes, old: Item | None, new: Item | None
     ) -> bytes | None:
         """Adds the change of one item to the batches; returns the key of the new row for `added`."""
         before = expires_s(old, self.attribute) if old is not None else None
         after = expires_s(new, self.attribute) if new is not None else None
         if before == after:
             return None
-        batch = batch_of(self.parts[row_key[0] >> self._shift])
+        batch = batches[self.parts[row_key[0] >> self._shift]]
         if before is not None:
             batch.deletes.append(index_key(before, row_key))
         if after is None or self._is_long_ago(after):

@@ -9,7 +9,6 @@ Source of the charges: capacity.md section 2.2, "Secondary index write units".
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from faradisc.capacity import units
@@ -18,7 +17,7 @@ from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
-from faradisc.storage.api import Batch
+from faradisc.storage.api import Batches
 
 
 @dataclass(slots=True)
@@ -37,17 +36,17 @@ class EntryChange:
     old_bytes: int = 0
     new_bytes: int = 0
 
-    def add_to(self, batch_of: Callable[[bytes], Batch]) -> None:
-        """Adds the change to the batches of a commit; `batch_of` returns the batch of a part."""
+    def add_to(self, batches: Batches) -> None:
+        """Adds the change to the batches of a commit."""
         if self.delete is not None:
             part, row_key = self.delete
-            batch = batch_of(part)
+            batch = batches[part]
             batch.deletes.append(row_key)
             batch.items_delta -= 1
             batch.bytes_delta -= self.old_bytes
         if self.put is not None:
             part, row_key, entry_record = self.put
-            batch = batch_of(part)
+            batch = batches[part]
             batch.puts.append((row_key, entry_record))
             replaced = self.delete is None and self.old_bytes > 0
             batch.items_delta += 0 if replaced else 1

@@ -40,20 +40,18 @@ def has_empty_key(item: Item, schema: TableSchema) -> bool:
 
 
 def _check_sizes(key: Item, schema: KeySchema) -> None:
-    for name in schema.hash:
-        value = key[name]
-        if len(raw_bytes(value)) > PARTITION_KEY_BYTES_MAX:
-            raise ValidationException(
-                "One or more parameter values were invalid: "
-                f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES_MAX} bytes"
-            )
-    for name in schema.range:
-        value = key[name]
-        if len(raw_bytes(value)) > SORT_KEY_BYTES_MAX:
-            raise ValidationException(
-                "One or more parameter values were invalid: "
-                f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES_MAX} bytes"
-            )
+    for name in schema.names:
+        _check_size(key[name], of_hash=name in schema.hash)
+
+
+def _check_size(value: AttributeValue, *, of_hash: bool) -> None:
+    if len(raw_bytes(value)) <= (PARTITION_KEY_BYTES_MAX if of_hash else SORT_KEY_BYTES_MAX):
+        return
+    if of_hash:
+        text = f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES_MAX} bytes"
+    else:
+        text = f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES_MAX} bytes"
+    raise ValidationException(f"One or more parameter values were invalid: {text}")
 
 
 def check_key(key: Item, schema: KeySchema) -> None:
@@ -114,7 +112,7 @@ def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> N
     for name, value in zip(schema.hash, values, strict=True):
         if is_empty(value):
             raise ValidationException(empty_key_message(name, type_of(value)))
-        _check_sizes({name: value}, KeySchema((name,), (), schema.types))
+        _check_size(value, of_hash=True)
 
 
 def check_item_keys(item: Item, schema: KeySchema) -> None:
@@ -172,14 +170,7 @@ def check_index_keys(item: Item, index: IndexSchema) -> None:
                 "is not supported. The AttributeValue for a key attribute cannot contain an empty "
                 f"{_EMPTY_LITERAL[expected]} value. IndexName: {index.name}, IndexKey: {name}"
             )
-        _check_index_key_size(name, value, schema)
-
-
-def _check_index_key_size(name: str, value: AttributeValue, schema: KeySchema) -> None:
-    if name in schema.hash:
-        _check_sizes({name: value}, KeySchema((name,), (), schema.types))
-    else:
-        _check_sizes({name: value}, KeySchema((), (name,), schema.types))
+        _check_size(value, of_hash=name in schema.hash)
 
 
 def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:

@@ -14,7 +14,6 @@ a third of its time here. tests/fixtures/integrity.py compares the result with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import compress
 
 from faradisc.engine.tables.indexes import entry_change
@@ -24,7 +23,7 @@ from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
-from faradisc.storage.api import Batch, Row, Store
+from faradisc.storage.api import Batch, Batches, Row, Store
 
 HASHES = 1 << 23
 """Number of hash values of row keys. A power of two."""
@@ -74,19 +73,6 @@ class Novelty:
         return doubted
 
 
-@dataclass(slots=True)
-class _Page:
-    """One batch per part."""
-
-    batches: dict[bytes, Batch] = field(default_factory=dict)
-
-    def of(self, part: bytes) -> Batch:
-        batch = self.batches.get(part)
-        if batch is None:
-            batch = self.batches[part] = Batch(part)
-        return batch
-
-
 async def load_rows(
     store: Store,
     table: Table,
@@ -101,9 +87,9 @@ async def load_rows(
     the job, committed with the rows. novelty: must have seen every row of the table, if given.
     """
     assert table.state.owner_job is not None and table.stream is None and table.collections is None
-    page = _Page({also.part: also} if also is not None else {})
+    page = Batches({also.part: also} if also is not None else {})
     for part, found in _by_part(table, {row[0]: row for row in rows}.values()):
-        batch = page.of(part)
+        batch = page[part]
         batch.puts += [(row_key, stored) for row_key, stored, _, _ in found]
         row_keys = [row[0] for row in found]
         doubted = row_keys if novelty is None else novelty.doubted(row_keys)
@@ -115,13 +101,13 @@ async def load_rows(
         if table.indexes:
             _add_entries(page, table, found)
     try:
-        await store.commit(list(page.batches.values()), durable=False)
+        await store.commit(list(page.values()), durable=False)
     finally:
         # A cancelled wait may leave the commit made.
         for index in table.indexes:
             if index.vectors is not None:
-                for part in set(index.placement.parts) & page.batches.keys():
-                    for row_key in (*(key for key, _ in page.of(part).puts), *page.of(part).deletes):
+                for part in set(index.placement.parts) & page.keys():
+                    for row_key in (*(key for key, _ in page[part].puts), *page[part].deletes):
                         index.vectors.written(row_key)
 
 
@@ -135,7 +121,7 @@ def _by_part(table: Table, rows: Iterable[LoadedRow]) -> Iterator[tuple[bytes, l
 
 
 def _replace(
-    page: _Page, table: Table, batch: Batch, rows: list[LoadedRow], olds: dict[bytes, Row | None]
+    page: Batches, table: Table, batch: Batch, rows: list[LoadedRow], olds: dict[bytes, Row | None]
 ) -> list[LoadedRow]:
     """Counts the rows whose items exist, as `olds` says; returns the others."""
     new: list[LoadedRow] = []
@@ -150,7 +136,7 @@ def _replace(
     return new
 
 
-def _add_entries(page: _Page, table: Table, rows: list[LoadedRow]) -> None:
+def _add_entries(page: Batches, table: Table, rows: list[LoadedRow]) -> None:
     """Adds the entries of new rows."""
     slots_of = [(index.placement.parts, slot_shift(index.placement.slots)) for index in table.indexes]
     found: list[list[list[Entry]]] = [[[] for _ in parts] for parts, _ in slots_of]
@@ -161,15 +147,15 @@ def _add_entries(page: _Page, table: Table, rows: list[LoadedRow]) -> None:
     for (parts, _), slots in zip(slots_of, found, strict=True):
         for part, entries in zip(parts, slots, strict=True):
             if entries:
-                batch = page.of(part)
+                batch = page[part]
                 batch.puts += [(row_key, stored) for _, row_key, stored, _ in entries]
                 batch.items_delta += len(entries)
                 batch.bytes_delta += sum([entry[3] for entry in entries])
                 batch.bytes_delta += STORAGE_OVERHEAD_BYTES * len(entries)
 
 
-def _replace_entries(page: _Page, table: Table, before: Item, item: Item) -> None:
+def _replace_entries(page: Batches, table: Table, before: Item, item: Item) -> None:
     for index in table.indexes:
         change = entry_change(index, before, item)
         if change is not None:
-            change.add_to(page.of)
+            change.add_to(page)

@@ -16,25 +16,13 @@ NsName = tuple[str, str]
 """Namespace and name of a table."""
 
 
-class Names:
-    def __init__(self, *, per_region: bool) -> None:
-        self.per_region = per_region
-
-    def namespace(self, region: str, account: str) -> str:
-        """Returns the namespace of requests of a region and an account."""
-        return f"{account}/{region}" if self.per_region else ""
-
-    def resolve(self, name_or_arn: str, region: str, account: str) -> NsName:
-        """Returns namespace and name of a table named by name or by ARN. Raises ValidationException."""
-        if not name_or_arn.startswith("arn:"):
-            return self.namespace(region, account), name_or_arn
-        match = _ARN.fullmatch(name_or_arn)
-        if match is None:
-            raise ValidationException(
-                f"Invalid TableArn: Invalid ResourceArn provided as input {name_or_arn}"
-            )
-        arn_region, arn_account, name = match.groups()
-        return self.namespace(arn_region, arn_account), name
+def parse_table_arn(arn: str) -> tuple[str, str, str]:
+    """Returns region, account and name of the table with an ARN. Raises ValidationException."""
+    match = _ARN.fullmatch(arn)
+    if match is None:
+        raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+    region, account, name = match.groups()
+    return region, account, name
 
 
 def row_key(table: NsName) -> bytes:

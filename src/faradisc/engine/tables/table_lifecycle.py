@@ -28,21 +28,11 @@ show the states and errors of the service."""
 
 
 def new_table(
-    definition: TableDefinition,
-    numbers: Iterator[int],
-    *,
-    name: str,
-    namespace: str,
-    table_id: str,
-    region: str,
-    account: str,
-    now_ns: int,
-    until_ns: int,
-    **settings: Any,
+    definition: TableDefinition, numbers: Iterator[int], *, created_ns: int, **settings: Any
 ) -> TableState:
-    """Returns the state of a table that is CREATING until `until_ns`.
+    """Returns the state of a table that is CREATING.
 
-    numbers: unused resource numbers. settings: further fields of the state.
+    numbers: unused resource numbers. settings: the other fields of the state.
     """
     on_demand = definition.billing_mode == "PAY_PER_REQUEST"
     resource = next(numbers)
@@ -52,12 +42,7 @@ def new_table(
     for vector_index in definition.vector_indexes:
         vector_index.resource = next(numbers)
     return TableState(
-        name=name,
-        namespace=namespace,
-        table_id=table_id,
-        region=region,
-        account=account,
-        created_ns=now_ns,
+        created_ns=created_ns,
         resource=resource,
         collections_resource=collections_resource,
         slots=EMBEDDED_SLOTS,
@@ -67,13 +52,12 @@ def new_table(
         global_indexes=definition.global_indexes,
         vector_indexes=definition.vector_indexes,
         billing_mode=definition.billing_mode,
-        ever_on_demand_ns=now_ns if on_demand else None,
-        on_demand_switches_ns=[now_ns] if on_demand else [],
+        ever_on_demand_ns=created_ns if on_demand else None,
+        on_demand_switches_ns=[created_ns] if on_demand else [],
         throughput=Throughput(*definition.units),
         on_demand_maximum=definition.maximum,
         warm=list(definition.warm) if definition.warm is not None else None,
         status="CREATING",
-        status_until_ns=until_ns,
         **settings,
     )
 

@@ -17,7 +17,7 @@ from faradisc.engine.streams.stream import Stream
 from faradisc.engine.tables.background_index import BackgroundIndex
 from faradisc.engine.tables.catalog_store import CatalogStore
 from faradisc.engine.tables.history import History, Moments
-from faradisc.engine.tables.names import Names, NsName
+from faradisc.engine.tables.names import NsName, parse_table_arn
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table, provisions_of
 from faradisc.engine.tables.table_lifecycle import (
@@ -51,9 +51,6 @@ class TableLookup:
         self._store = store
         self._clock = clock
         self._entropy = entropy
-        names = Names(per_region=per_region)
-        self.namespace = names.namespace
-        self.resolve = names.resolve
         self._per_region = per_region
         self.transition_ns = transition_ms * 1_000_000
         """Length of a change of state."""
@@ -70,6 +67,17 @@ class TableLookup:
         self.background_index = BackgroundIndex(self._tables.get, clock)
         self.change_lock = asyncio.Lock()
         """Held during a change of the catalog."""
+
+    def namespace(self, region: str, account: str) -> str:
+        """Returns the namespace of requests of a region and an account."""
+        return f"{account}/{region}" if self._per_region else ""
+
+    def resolve(self, name_or_arn: str, region: str, account: str) -> NsName:
+        """Returns namespace and name of a table named by name or by ARN. Raises ValidationException."""
+        name = name_or_arn
+        if name.startswith("arn:"):
+            region, account, name = parse_table_arn(name)
+        return self.namespace(region, account), name
 
     # --- Finding tables ---
 
