@@ -49,7 +49,12 @@ LITERAL = {
     "src/faradisc/testing/faulty_store.py": dict.fromkeys(("fault", "faults"), "fault injection"),
     **{
         f"tests/{file}": dict.fromkeys(("fault", "faults"), "fault injection")
-        for file in ("fixtures/faulty_world.py", "simulation/*.py", "unit/testing/test_faulty_store.py")
+        for file in (
+            "fixtures/faulty_world.py",
+            "simulation/*.py",
+            "unit/tables/*.py",
+            "unit/testing/test_faulty_store.py",
+        )
     },
     "bench/bare.py": {"visit": "methods of ast.NodeTransformer"},
     "tests/unit/console/test_console_pages.py": {"cells": "an attribute of the heat map's element"},
@@ -68,8 +73,6 @@ UNFINISHED: tuple[str, ...] = (
     "tests/unit/charts/",
     "tests/unit/planner/",
     "tests/unit/report/",
-    "tests/unit/tables/",
-    "tests/unit/values/",
 )
 """Folders and files that have not been rewritten yet."""
 

@@ -49,7 +49,7 @@ def test_normal_form(text: str, normal: str) -> None:
     assert number.parse(normal) == normal
 
 
-REFUSED = {
+REJECTED = {
     number.NotANumber: [
         *("", " ", "a", "1a", "a1", "-", "+", ".", "-.", "e1", "1e", "1e+", "1e-", "1e1.0", "1..2", "1.2.3"),
         *("--1", "+-1", "1-", "0x1", "1_0", "1,0", "NaN", "nan", "inf", "Infinity", "-Infinity", " 1", "1 "),
@@ -62,9 +62,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(
-    ("text", "error"), [(text, error) for error, texts in REFUSED.items() for text in texts]
+    ("text", "error"), [(text, error) for error, texts in REJECTED.items() for text in texts]
 )
-def test_refusals(text: str, error: type[number.NumberError]) -> None:
+def test_malformed_and_excessive_numbers_raise(text: str, error: type[number.NumberError]) -> None:
     with pytest.raises(number.NumberError) as caught:
         number.parse(text)
     assert type(caught.value) is error

@@ -51,8 +51,8 @@ WRONG_JSON: list[Any] = [
 
 
 @pytest.mark.parametrize("raw", WRONG_JSON, ids=repr)
-def test_the_fast_walk_also_refuses_wrong_json(raw: Any) -> None:
-    """Those are told before any check of values (protocol/serialization.py)."""
+def test_fast_walk_rejects_wrong_json(raw: Any) -> None:
+    """They are reported before any check of values (protocol/serialization.py)."""
     assert not canonicalise(raw)
 
 
@@ -75,7 +75,9 @@ INVALID: list[tuple[dict[str, Any], type[ValidationException]]] = [
 
 @pytest.mark.parametrize("wording", Wording)
 @pytest.mark.parametrize(("raw", "error"), INVALID, ids=[repr(raw) for raw, _ in INVALID])
-def test_both_walks_refuse(raw: dict[str, Any], error: type[ValidationException], wording: Wording) -> None:
+def test_both_walks_reject_invalid_values(
+    raw: dict[str, Any], error: type[ValidationException], wording: Wording
+) -> None:
     """RequestRuleError are the families that three operations put an envelope around."""
     assert not canonicalise(copy.deepcopy(raw))
     with pytest.raises(ValidationException) as caught:
