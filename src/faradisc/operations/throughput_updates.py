@@ -10,7 +10,7 @@ Source of rules and texts: capacity.md section 2.12 and errors.md section 6.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from faradisc.capacity.controlplane import (
@@ -44,9 +44,7 @@ class IndexUpdate:
     @classmethod
     def of(cls, name: str, action: Mapping[str, Any]) -> IndexUpdate:
         """Raises ValidationException."""
-        if not any(
-            member in action for member in ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
-        ):
+        if not any(member in action for member in _MEMBERS):
             raise invalid(f"ProvisionedThroughput must be specified for index: {name}")
         units = action.get("ProvisionedThroughput")
         return cls(
@@ -98,7 +96,7 @@ class ThroughputUpdate:
             return False
         if state.vector_indexes:
             raise invalid(ON_DEMAND_ONLY)
-        state.pending["billing_mode"] = wanted
+        state.pending.billing_mode = wanted
         if wanted == "PAY_PER_REQUEST":
             self._leave_provisioned(state)
             return True
@@ -107,8 +105,8 @@ class ThroughputUpdate:
         for index in state.global_indexes:
             if index.name not in self.index_units:
                 raise invalid(f"ProvisionedThroughput must be specified for index: {index.name}")
-        state.pending["on_demand_maximum"] = NO_MAXIMUM
-        state.pending["index_maximum"] = {index.name: NO_MAXIMUM for index in state.global_indexes}
+        state.pending.on_demand_maximum = NO_MAXIMUM.copy()
+        state.pending.index_maximum = {index.name: NO_MAXIMUM.copy() for index in state.global_indexes}
         return True
 
     def _leave_provisioned(self, state: TableState) -> None:
@@ -117,22 +115,20 @@ class ThroughputUpdate:
             raise LimitExceededException(switches.text(self.now_ns))
         switches.accept(self.now_ns)
         state.on_demand_switches_ns = switches.accepted_ns
-        state.pending["ever_on_demand_ns"] = self.now_ns
+        state.pending.ever_on_demand_ns = self.now_ns
         # The counts of decreases stay. For an index the switch is one more, even when none is
         # left (M1).
-        state.pending["throughput"] = asdict(replace(state.throughput, read_units=0, write_units=0))
+        state.pending.throughput = replace(state.throughput, read_units=0, write_units=0)
         indexes = {index.name: index.throughput for index in state.global_indexes}
         changes = [_change_of(f"index {name}", present, (0, 0)) for name, present in indexes.items()]
         check_changes(changes, self.now_ns, leaves_provisioned=True)
-        state.pending["index_throughput"] = {
-            name: asdict(
-                replace(
-                    present,
-                    read_units=0,
-                    write_units=0,
-                    last_decrease_ns=self.now_ns,
-                    decreases_ns=change.decreases.accepted_ns,
-                )
+        state.pending.index_throughput = {
+            name: replace(
+                present,
+                read_units=0,
+                write_units=0,
+                last_decrease_ns=self.now_ns,
+                decreases_ns=change.decreases.accepted_ns,
             )
             for (name, present), change in zip(indexes.items(), changes, strict=True)
         }
@@ -146,13 +142,13 @@ class ThroughputUpdate:
             asked = checked_change(self.request["ProvisionedThroughput"])
             by_name[None] = state.throughput
             wanted = _filled(asked, state.throughput)
-            if "billing_mode" not in state.pending:
+            if state.pending.billing_mode is None:
                 _check_differs("table", state.throughput, wanted)
             changes.append(_change_of("table", state.throughput, wanted))
         for name, units in self.index_units.items():
             present = by_name[name] = state.index(name).throughput
             wanted = _filled(units, present)
-            if "billing_mode" not in state.pending:
+            if state.pending.billing_mode is None:
                 _check_differs(f"index {name}", present, wanted)
             changes.append(_change_of(f"index {name}", present, wanted))
         error = check_changes(changes, self.now_ns)
@@ -178,17 +174,17 @@ class ThroughputUpdate:
             decreases_ns=change.decreases.accepted_ns,
         )
         if name is None:
-            state.pending["throughput"] = asdict(after)
+            state.pending.throughput = after
         else:
-            state.pending.setdefault("index_throughput", {})[name] = asdict(after)
+            state.pending.index_throughput[name] = after
 
     # --- On-demand maximum ---
 
     def _change_maximum(self, state: TableState) -> bool:
-        mode = state.pending.get("billing_mode", state.billing_mode)
+        mode = state.pending.billing_mode or state.billing_mode
         changed = False
         if "OnDemandThroughput" in self.request:
-            state.pending["on_demand_maximum"] = checked_maximum(
+            state.pending.on_demand_maximum = checked_maximum(
                 self.request["OnDemandThroughput"], mode, state.on_demand_maximum
             )
             changed = True
@@ -196,7 +192,7 @@ class ThroughputUpdate:
             if update.maximum is not None:
                 present = state.index(name).on_demand_maximum
                 maximum = checked_maximum(update.maximum, mode, present, name)
-                state.pending.setdefault("index_maximum", {})[name] = maximum
+                state.pending.index_maximum[name] = maximum
                 changed = True
         return changed
 

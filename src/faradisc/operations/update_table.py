@@ -139,7 +139,7 @@ def _change_indexes(
         if name not in {index.name for index in state.global_indexes}:
             raise ResourceNotFoundException
     check_one_operation(state, len(created), deleted)
-    billing_mode = state.pending.get("billing_mode", state.billing_mode)
+    billing_mode = state.pending.billing_mode or state.billing_mode
     given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
     # An attribute that is defined already keeps its type (errors.md section 6.1, captured).
     types = {**given, **{name: kind for name, kind in state.definitions if name in given}}

@@ -217,7 +217,7 @@ class Backups:
 
     def being_restored(self, backup: Backup) -> bool:
         return any(
-            table.state.restored is not None and table.state.restored.get("backup") == backup.id
+            table.state.restored is not None and table.state.restored.backup == backup.id
             for table in self._catalog.owned_by("restore")
         )
 

@@ -9,16 +9,15 @@ A backup is verified before it is written: with quick checks before its table is
 by step, before the first block; each block is verified again when it is read. A damaged backup leaves no
 table.
 
-`TableState.restored` holds what clients see (`backup_arn`, `source_arn`, `at_ns`), and what the job reads:
-`backup`, an id; or `source`, namespace and name of the table of the past, and `history`, the resource of its
-history, because recovery that is disabled and enabled again begins another one.
+`TableState.restored` holds what clients see, and what the job reads: a backup's id; or the table of the past
+with the resource of its history, because recovery that is disabled and enabled again begins another one.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -39,6 +38,7 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, Image, evaluate
 from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.definition import TableDefinition
+from faradisc.engine.tables.state import Restored
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     LimitExceededException,
@@ -93,12 +93,7 @@ class Restores:
             await run_blocking(self._backups.storage, verify_quickly, self._backups.storage, backup.id)
         except (Damaged, BackupStorageError) as error:
             raise ValidationException(f"Backup {backup.arn} is damaged: {error}") from error
-        restored = {
-            "backup": backup.id,
-            "backup_arn": backup.arn,
-            "source_arn": backup.table_arn,
-            "at_ns": backup.created_ns,
-        }
+        restored = Restored(backup.table_arn, backup.created_ns, backup.id, backup.arn)
         return await self._begin(target, definition, restored)
 
     async def from_past(
@@ -112,12 +107,8 @@ class Restores:
         self._check_room(size_bytes)
         self._catalog.moments.seal(at_ns)
         assert source.history is not None, "it covers the time"
-        restored = {
-            "source": [source.state.namespace, source.name],
-            "source_arn": source.arn,
-            "at_ns": at_ns,
-            "history": source.history.resource,
-        }
+        name = (source.state.namespace, source.name)
+        restored = Restored(source.arn, at_ns, source=name, history=source.history.resource)
         made = await self._begin(target, definition, restored)
         if self._source(restored) is None:
             # The history was dropped before the table was created; from here on it would stay.
@@ -145,7 +136,7 @@ class Restores:
                 f"No room for the table: its items have {size_bytes} bytes, the disk has {free} left"
             )
 
-    async def _begin(self, target: Target, definition: TableDefinition, restored: dict[str, Any]) -> Table:
+    async def _begin(self, target: Target, definition: TableDefinition, restored: Restored) -> Table:
         if len(self._catalog.owned_by(OWNER_JOB)) >= RESTORES_AT_ONCE_MAX:
             raise LimitExceededException(
                 f"Subscriber limit exceeded: Only {RESTORES_AT_ONCE_MAX} restores can run at a time"
@@ -162,13 +153,11 @@ class Restores:
 
     def oldest_needed_ns(self, table: Table) -> int | None:
         """Returns the oldest time of this table that a restore reads."""
-        name = [table.state.namespace, table.name]
-        moments = [
-            each.state.restored["at_ns"]
-            for each in self._catalog.owned_by(OWNER_JOB)
-            if each.state.restored is not None and each.state.restored.get("source") == name
-        ]
-        return min(moments, default=None)
+        name = (table.state.namespace, table.name)
+        restoring = [each.state.restored for each in self._catalog.owned_by(OWNER_JOB)]
+        return min(
+            (each.at_ns for each in restoring if each is not None and each.source == name), default=None
+        )
 
     # --- Filling ---
 
@@ -234,13 +223,13 @@ class Restores:
         After a crash it begins again, unless the first block was written. Raises Damaged, BackupStorageError.
         """
         restored, storage = table.state.restored, self._backups.storage
-        if restored is None or restored.get("backup") is None:
+        if restored is None or restored.backup is None:
             return True
         resource = table.state.resource
         if self._verification is None or self._verification[0] != resource:
             self._verification = (
                 resource,
-                await run_blocking(storage, Verification, storage, restored["backup"]),
+                await run_blocking(storage, Verification, storage, restored.backup),
             )
         return await run_blocking(storage, self._verification[1].step)
 
@@ -251,34 +240,33 @@ class Restores:
         """
         restored = table.state.restored
         assert restored is not None, "a table being restored has a source"
-        if restored.get("backup") is None:
+        if restored.backup is None:
             return await self._past_records(restored, progress)
         storage = self._backups.storage
-        return await run_blocking(storage, block_at, storage, restored["backup"], progress)
+        return await run_blocking(storage, block_at, storage, restored.backup, progress)
 
     async def _past_records(
-        self, restored: dict[str, Any], progress: _Progress
+        self, restored: Restored, progress: _Progress
     ) -> tuple[list[Record], _Progress | None]:
         if progress.cursor is None:
             return [], None
         source = self._source(restored)
         if source is None:
-            raise Damaged(f"the history of {restored['source_arn']} is gone")
-        items, cursor = await page_at(self._store, source, restored["at_ns"], progress.cursor)
+            raise Damaged(f"the history of {restored.source_arn} is gone")
+        items, cursor = await page_at(self._store, source, restored.at_ns, progress.cursor)
         return [item.record for item in items], _Progress(0, progress.items + len(items), cursor)
 
-    def _source(self, restored: dict[str, Any]) -> Table | None:
+    def _source(self, restored: Restored) -> Table | None:
         """Returns the table of the past, if it still has the same history."""
-        source = self._catalog.at(tuple(restored["source"]))
+        assert restored.source is not None
+        source = self._catalog.at(restored.source)
         if source is None or source.history is None:
             return None
-        present = source.history.resource
-        known: int = restored.get("history", present)  # older releases do not store it
-        return source if known == present else None
+        return source if restored.history in (None, source.history.resource) else None
 
     async def _drop(self, table: Table, reason: str) -> None:
-        source = table.state.restored or {}
-        of_what = source.get("backup_arn") or source.get("source_arn")
+        restored = table.state.restored
+        of_what = None if restored is None else restored.backup_arn or restored.source_arn
         log.error("table %s cannot be restored from %s, and is removed: %s", table.name, of_what, reason)
         self._verification = None
         await self._catalog.delete(table, while_in_use=True)

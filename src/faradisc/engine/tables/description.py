@@ -6,12 +6,11 @@ every six hours (docs/differences.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from faradisc.clock import epoch_seconds
 from faradisc.engine.streams.stream import stream_arn
-from faradisc.engine.tables.state import Elements, TableState, Throughput, VectorIndexState
+from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
 from faradisc.engine.tables.table import Index, Table
 from faradisc.engine.tables.throughput import describe_maximum
 from faradisc.model.values.schema import IndexSchema
@@ -79,14 +78,14 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     return described
 
 
-def _restore_summary(restored: Mapping[str, Any], *, in_progress: bool) -> dict[str, Any]:
+def _restore_summary(restored: Restored, *, in_progress: bool) -> dict[str, Any]:
     summary = {
-        "SourceTableArn": restored["source_arn"],
-        "RestoreDateTime": epoch_seconds(restored["at_ns"]),
+        "SourceTableArn": restored.source_arn,
+        "RestoreDateTime": epoch_seconds(restored.at_ns),
         "RestoreInProgress": in_progress,
     }
-    if restored.get("backup_arn") is not None:
-        summary["SourceBackupArn"] = restored["backup_arn"]
+    if restored.backup_arn is not None:
+        summary["SourceBackupArn"] = restored.backup_arn
     return summary
 
 
@@ -148,9 +147,7 @@ def _status(state: TableState, index: Index) -> str:
     service model)."""
     if state.status == "CREATING":
         return "CREATING"
-    changing = any(
-        index.name in state.pending.get(what, ()) for what in ("index_throughput", "index_maximum")
-    )
+    changing = index.name in {**state.pending.index_throughput, **state.pending.index_maximum}
     return "UPDATING" if changing and index.status == "ACTIVE" else index.status
 
 

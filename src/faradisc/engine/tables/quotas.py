@@ -55,16 +55,9 @@ def _raise_if_exceeded(text: str | None) -> None:
 def provisioned(state: TableState) -> dict[str | None, Units]:
     """Returns the units of a table (None) and of its global indexes after a running update; zeros while on
     demand."""
-    own = state.pending.get("throughput")
-    found: dict[str | None, Units] = {None: state.throughput.units}
-    if own is not None:
-        found[None] = (own["read_units"], own["write_units"])
-    changed = state.pending.get("index_throughput", {})
+    found: dict[str | None, Units] = {None: (state.pending.throughput or state.throughput).units}
     for index in state.global_indexes:
-        units = changed.get(index.name)
-        found[index.name] = index.throughput.units
-        if units is not None:
-            found[index.name] = (units["read_units"], units["write_units"])
+        found[index.name] = state.pending.index_throughput.get(index.name, index.throughput).units
     return found
 
 

@@ -190,6 +190,49 @@ class KinesisDestination:
 
 
 @dataclass(slots=True)
+class Restored:
+    """The source of a restored table (engine/backups/restoring.py)."""
+
+    source_arn: str
+    at_ns: int
+    """The time whose items it has."""
+    backup: str | None = None
+    """Id of the backup; None: it has the items of another table in the past."""
+    backup_arn: str | None = None
+    source: tuple[str, str] | None = None
+    """Namespace and name of the other table."""
+    history: int | None = None
+    """The resource of its history; older releases do not store it."""
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Restored:
+        source = stored.get("source")
+        return cls(**{**stored, "source": None if source is None else (source[0], source[1])})
+
+
+@dataclass(slots=True)
+class Pending:
+    """What changes when UPDATING ends: the table's fields of these names, unless None, and those of global
+    indexes by their names."""
+
+    billing_mode: str | None = None
+    ever_on_demand_ns: int | None = None
+    throughput: Throughput | None = None
+    on_demand_maximum: Maximum | None = None
+    index_throughput: dict[str, Throughput] = field(default_factory=dict)
+    index_maximum: dict[str, Maximum] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Pending:
+        pending = cls(**stored)
+        if stored.get("throughput") is not None:
+            pending.throughput = Throughput(**stored["throughput"])
+        indexes = stored.get("index_throughput", {})
+        pending.index_throughput = {name: Throughput(**each) for name, each in indexes.items()}
+        return pending
+
+
+@dataclass(slots=True)
 class TableState:
     name: str
     namespace: str
@@ -227,8 +270,7 @@ class TableState:
     vector_indexes: list[VectorIndexState] = field(default_factory=list)
     pitr: PitrState | None = None
     dropped_history: DroppedHistory | None = None
-    restored: dict[str, Any] | None = None
-    """The source of a restored table; see engine/backups/restoring.py."""
+    restored: Restored | None = None
     retained_rows: bool = False
     """Of a table that is being deleted: its rows stay until its system backup is made."""
     owner_job: str | None = None
@@ -237,9 +279,7 @@ class TableState:
     on_demand_maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
     warm: list[int] | None = None
     """Warm throughput at creation."""
-    pending: dict[str, Any] = field(default_factory=dict)
-    """Fields of this class with the value they get when UPDATING ends, and `index_throughput` and
-    `index_maximum` of global indexes by name."""
+    pending: Pending = field(default_factory=Pending)
 
     @property
     def arn(self) -> str:
@@ -269,25 +309,26 @@ class TableState:
 
         Returns none where the billing mode changes: partitions are prepared after that change.
         """
-        if "billing_mode" in self.pending:
+        if self.pending.billing_mode is not None:
             return {}
-        pending = dict(self.pending.get("index_throughput", {}))
-        if "throughput" in self.pending:
-            pending[None] = self.pending["throughput"]
-        return {index: (units["read_units"], units["write_units"]) for index, units in pending.items()}
+        units: dict[str | None, tuple[int, int]] = {}
+        for name, throughput in self.pending.index_throughput.items():
+            units[name] = throughput.units
+        if self.pending.throughput is not None:
+            units[None] = self.pending.throughput.units
+        return units
 
     def apply_pending(self) -> None:
         """Gives every field in `pending` its new value."""
-        for member, value in self.pending.items():
-            if member == "index_throughput":
-                for name, units in value.items():
-                    self.index(name).throughput = Throughput(**units)
-            elif member == "index_maximum":
-                for name, maximum in value.items():
-                    self.index(name).on_demand_maximum = maximum
-            else:
-                setattr(self, member, Throughput(**value) if member == "throughput" else value)
-        self.pending = {}
+        pending, self.pending = self.pending, Pending()
+        for name, throughput in pending.index_throughput.items():
+            self.index(name).throughput = throughput
+        for name, maximum in pending.index_maximum.items():
+            self.index(name).on_demand_maximum = maximum
+        for member in ("billing_mode", "ever_on_demand_ns", "throughput", "on_demand_maximum"):
+            value = getattr(pending, member)
+            if value is not None:
+                setattr(self, member, value)
 
     def assign_resources(self, numbers: Iterator[int]) -> None:
         """Gives every index, expiry index, Kinesis destination and history a resource number."""
@@ -307,7 +348,11 @@ class TableState:
         return TableState.from_json(self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self, dict_factory=_to_stored)
+        stored = asdict(self, dict_factory=_to_stored)
+        stored["pending"] = {
+            name: value for name, value in stored["pending"].items() if value not in (None, {})
+        }
+        return stored
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> TableState:
@@ -325,6 +370,9 @@ class TableState:
             state.ttl = TtlState(**_from_stored(stored["ttl"]))
         if stored.get("pitr") is not None:
             state.pitr = PitrState(**stored["pitr"])
+        state.pending = Pending.from_json(stored.get("pending", {}))
+        if stored.get("restored") is not None:
+            state.restored = Restored.from_json(stored["restored"])
         if stored.get("left_history") is not None:
             state.dropped_history = DroppedHistory(**stored["left_history"])
         return state

@@ -67,9 +67,7 @@ def check_not_in_use(state: TableState, *, for_update: bool = False) -> None:
 
     An update during a change of provisioned units gets its own message (measured, capacity.md section 2.12).
     """
-    pending = state.pending.keys()
-    units = "billing_mode" not in pending and not pending.isdisjoint(("throughput", "index_throughput"))
-    if for_update and state.status == "UPDATING" and units:
+    if for_update and state.status == "UPDATING" and state.pending_units():
         raise ResourceInUseException(UNITS_IN_USE.format(state.name))
     doing = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}.get(state.status)
     if doing is not None:

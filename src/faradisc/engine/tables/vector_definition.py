@@ -144,7 +144,7 @@ def change_vector_indexes(
             raise invalid(_defined_vector(attribute))
     if not created and not deleted:
         return False
-    if created and state.pending.get("billing_mode", state.billing_mode) != "PAY_PER_REQUEST":
+    if created and (state.pending.billing_mode or state.billing_mode) != "PAY_PER_REQUEST":
         raise invalid(ON_DEMAND_ONLY)
     names = {index.name for index in (*state.local_indexes, *state.online_indexes())}
     for action in created:
