@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from faradisc.clock import ManualClock
-from faradisc.engine.check.system import expiry_key
 from faradisc.engine.streams.capture import capture
 from faradisc.engine.streams.records import ChangeRecorder, shard_end
 from faradisc.engine.tables.expiry import index_key
 from faradisc.engine.tables.history import change_key
-from faradisc.engine.transactions.tokens import Token
+from faradisc.engine.transactions.tokens import Token, expiry_key
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, job_key, parts_of

@@ -82,9 +82,9 @@ class Tokens:
         (present,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
         batch = Batch(TOKENS_PART, checks=[(token.key, present[0] if present is not None else 0)])
         batch.puts.append((token.key, orjson.dumps(stored)))
-        batch.puts.append((_expiry_key(expires_ns, token.key), b""))
+        batch.puts.append((expiry_key(expires_ns, token.key), b""))
         if present is not None:  # expired, or it would have been found
-            batch.deletes.append(_expiry_key(orjson.loads(present[1])["expires_ns"], token.key))
+            batch.deletes.append(expiry_key(orjson.loads(present[1])["expires_ns"], token.key))
         self._next_expiry_ns = min(self._next_expiry_ns, expires_ns)
         return batch
 
@@ -114,7 +114,7 @@ class Tokens:
         return bool(batch.deletes)
 
 
-def _expiry_key(expires_ns: int, key: bytes) -> bytes:
+def expiry_key(expires_ns: int, key: bytes) -> bytes:
     return b"x" + expires_ns.to_bytes(8, "big") + key
 
 
