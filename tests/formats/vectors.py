@@ -93,7 +93,7 @@ def format_1() -> Iterator[tuple[str, bytes]]:
     token = Token.of("000000000000", "token", {"b": 1, "a": [2]})
     yield "token key", token.key
     yield "token fingerprint", token.fingerprint.encode()
-    yield "token expiry key", expiry_key(token.key, 1_700_000_600_000_000_000)
+    yield "token expiry key", expiry_key(1_700_000_600_000_000_000, token.key)
     yield "job key", job_key(b"backfill", 9)
     yield from _logs()
     yield from _physical()
