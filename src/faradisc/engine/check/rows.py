@@ -152,24 +152,17 @@ class CollectionMerge:
         if self._part is None or not (ended or at_end):
             return
         high = None if at_end else ended[-1].row_key + b"\x00"
-        expected = iter(ended)
-        expecting = next(expected, None)
+        expected = {each.row_key: each for each in ended}
         async for key, size in self._stored(self._part, high):
-            while expecting is not None and expecting.row_key < key:
-                if expecting.is_known:
-                    yield expecting.row_key, expecting.size_bytes
-                expecting = next(expected, None)
-            if expecting is None or expecting.row_key > key:
+            collection = expected.pop(key, None)
+            if collection is None:
                 if not self.has_gaps:
                     yield key, None
-                continue
-            if expecting.is_known and expecting.size_bytes != size:
-                yield key, expecting.size_bytes
-            expecting = next(expected, None)
-        while expecting is not None:
-            if expecting.is_known:
-                yield expecting.row_key, expecting.size_bytes
-            expecting = next(expected, None)
+            elif collection.is_known and collection.size_bytes != size:
+                yield key, collection.size_bytes
+        for collection in expected.values():
+            if collection.is_known:
+                yield collection.row_key, collection.size_bytes
 
     async def _stored(self, part: Part, high: bytes | None) -> AsyncIterator[tuple[bytes, int]]:
         while rows := await self._store.range(part, self._low, high, limit=500):

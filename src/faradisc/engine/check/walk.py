@@ -9,7 +9,7 @@ problem like any other, and ends the check of that table or log only.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
 from faradisc.clock import Clock
 from faradisc.engine.backups.storage import BackupStorage
@@ -74,25 +74,28 @@ class Check:
         report = self.report
         inventory = await take_inventory(store, report)
         yield
-        for table in inventory.tables:
-            async for _ in self._guarded(name_of(table), self._table(store, table, inventory)):
+        for where, steps in self._sections(store, inventory):
+            async for _ in self._guarded(where, steps):
                 yield
+        await self._look_for_orphans(inventory)
+
+    def _sections(
+        self, store: ReadOnlyStore, inventory: Inventory
+    ) -> Iterator[tuple[str, AsyncIterator[None]]]:
+        """Yields the parts of the check that can fail alone, each with its location."""
+        report = self.report
+        for table in inventory.tables:
+            yield name_of(table), self._table(store, table, inventory)
             for destination in table.state.kinesis:
                 if destination.resource is not None:
                     captured = verify_captured(store, table, destination.resource, inventory, report)
-                    async for _ in self._guarded(name_of(table), captured):
-                        yield
+                    yield name_of(table), captured
         for stream in inventory.streams.values():
-            verified = verify_stream(store, stream, inventory, report)
-            async for _ in self._guarded(stream_name(stream), verified):
-                yield
-        for verified in (verify_tokens(store, report), verify_jobs(store, inventory, report)):
-            async for _ in self._guarded("system rows", verified):
-                yield
+            yield stream_name(stream), verify_stream(store, stream, inventory, report)
+        yield "system rows", verify_tokens(store, report)
+        yield "system rows", verify_jobs(store, inventory, report)
         if self._storage is not None:
-            async for _ in self._guarded("backups", verify_backups(store, self._storage, report)):
-                yield
-        await self._look_for_orphans(inventory)
+            yield "backups", verify_backups(store, self._storage, report)
 
     async def _guarded(self, where: str, steps: AsyncIterator[None]) -> AsyncIterator[None]:
         """Yields the steps of one part of the check; damage that the engine finds ends them."""
