@@ -28,7 +28,7 @@ def backup() -> None:
 
 @backup.command()
 @click.argument("table")
-@click.option("--name", default=None, help="Name of the backup; by default the table's name and the time.")
+@click.option("--name", help="Name of the backup; by default the table's name and the time.")
 @with_database
 def create(table: str, *, name: str | None, database: Endpoint) -> None:
     """Create a backup of TABLE, wait until it is available, and print its ARN."""
@@ -114,11 +114,10 @@ def verify(directory: Path) -> None:
 
 @click.command()
 @click.argument("target")
-@click.option("--from-backup", "arn", default=None, help="ARN of the backup to restore.")
-@click.option("--from-table", "source", default=None, help="Table with point-in-time recovery.")
+@click.option("--from-backup", "arn", help="ARN of the backup to restore.")
+@click.option("--from-table", "source", help="Table with point-in-time recovery.")
 @click.option(
     "--at",
-    default=None,
     help="Point in time: 2026-11-20T10:00:00Z, or seconds since 1970; by default the latest.",
 )
 @with_database

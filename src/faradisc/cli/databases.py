@@ -35,7 +35,7 @@ def address(_: click.Context, __: click.Parameter, url: str | None) -> str | Non
 
 def endpoint(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options `url` and `region`."""
-    command = click.option("--region", default=None, help="Region; by default the environment's.")(command)
+    command = click.option("--region", help="Region; by default the environment's.")(command)
     return click.option(
         "--url",
         default=LOCAL_URL,

@@ -42,19 +42,16 @@ PIPED_WIDTH = 1000
 @click.option(
     "--peak-factor",
     type=click.FloatRange(min=1),
-    default=None,
     help="How many times the mean of a period its busiest seconds have, in an export from CloudWatch; 1.",
 )
 @click.option(
     "--period",
     type=click.IntRange(min=1, max=86_400),
-    default=None,
     help="Seconds of the periods of an export from CloudWatch; 60.",
 )
 @click.option(
     "--engine",
     type=click.Choice(["events", "fluid"]),
-    default=None,
     help="Every request by itself, or one step per second; by default what the traffic allows.",
 )
 @click.option("--variant", help="Run only this variant of the plans.")
@@ -66,16 +63,14 @@ PIPED_WIDTH = 1000
 @click.option(
     "--max-throttle-percent",
     type=click.FloatRange(min=0, max=100),
-    default=None,
     help="A budget: attempts throttled, percent of all; replaces the plan's throttled_percent.",
 )
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0),
-    default=None,
     help="A budget: US dollars a month as planned; replaces the plan's monthly_cost.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=None, help="Of all chance; replaces the plan's.")
+@click.option("--seed", type=click.IntRange(min=0), help="Of all chance; replaces the plan's.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report, one page, to this file.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all numbers to this file.")
 @click.option("--csv", "csv_dir", type=click.Path(path_type=Path), help="Write the tables to this directory.")

@@ -14,6 +14,12 @@ from faradisc.cli.databases import endpoint
 from faradisc.cli.failing import fail
 
 
+def _start(default: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Returns a decorator that adds the option `--from`."""
+    kinds = click.Choice(["trim-horizon", "latest"])
+    return click.option("--from", "start", type=kinds, default=default, show_default=True, help=text)
+
+
 @click.group()
 def streams() -> None:
     """Read a table's stream."""
@@ -22,14 +28,7 @@ def streams() -> None:
 @streams.command()
 @click.argument("table")
 @endpoint
-@click.option(
-    "--from",
-    "start",
-    type=click.Choice(["trim-horizon", "latest"]),
-    default="latest",
-    show_default=True,
-    help="Start with the oldest record, or with records written from now on.",
-)
+@_start("latest", "Start with the oldest record, or with records written from now on.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document per record.")
 @click.option("--once", is_flag=True, help="Exit when all present records are printed.")
 def tail(table: str, *, url: str, region: str | None, start: str, as_json: bool, once: bool) -> None:
@@ -71,16 +70,9 @@ def text_of(record: dict[str, Any]) -> str:
 @endpoint
 @click.option("--handler", required=True, help="module:function, or an http:// address for events.")
 @click.option("--group", required=True, help="Consumer group; its workers share the stream.")
-@click.option("--worker", default=None, help="This worker's name in the group; random by default.")
-@click.option("--dead-letter", default=None, help="table:NAME, file:PATH or an http:// address.")
-@click.option(
-    "--from",
-    "start",
-    type=click.Choice(["trim-horizon", "latest"]),
-    default="trim-horizon",
-    show_default=True,
-    help="Start of a new group.",
-)
+@click.option("--worker", help="This worker's name in the group; random by default.")
+@click.option("--dead-letter", help="table:NAME, file:PATH or an http:// address.")
+@_start("trim-horizon", "Start of a new group.")
 @click.option(
     "--batch-size", type=int, default=100, show_default=True, help="Records per invocation at most."
 )
@@ -88,8 +80,8 @@ def text_of(record: dict[str, Any]) -> str:
     "--batch-window", type=float, default=0.0, show_default=True, help="Seconds to wait for a full batch."
 )
 @click.option("--parallel", type=int, default=1, show_default=True, help="Concurrent invocations per shard.")
-@click.option("--retries", type=int, default=None, help="Retries of a failed batch; unlimited by default.")
-@click.option("--max-age", type=float, default=None, help="Skip records older than this, in seconds.")
+@click.option("--retries", type=int, help="Retries of a failed batch; unlimited by default.")
+@click.option("--max-age", type=float, help="Skip records older than this, in seconds.")
 @click.option("--bisect", is_flag=True, help="Halve a failed batch until only the failing record is left.")
 @click.option(
     "--lease-table",

@@ -44,7 +44,7 @@ def _location(prefix: str, side: str) -> Callable[[Callable[..., None]], Callabl
             ("region", f"Region of {side}; by default the environment's."),
             ("data-dir", f"Data directory of {side}, when no server has it open."),
         ):
-            command = click.option(f"--{name}{option}", default=None, help=text)(command)
+            command = click.option(f"--{name}{option}", help=text)(command)
         return click.option(
             f"--{name}url",
             default=None if prefix else LOCAL_URL,

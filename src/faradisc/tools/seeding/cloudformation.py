@@ -13,7 +13,7 @@ from typing import Any
 
 from faradisc.tools.seeding.intrinsics import Template, Unknown
 from faradisc.tools.seeding.seed import LocatedError, Location, SeedError, TableSeed, select
-from faradisc.tools.seeding.shapes import fitted
+from faradisc.tools.seeding.shapes import add_later, fitted
 
 TABLE, GLOBAL_TABLE = "AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"
 SIMPLE_TABLE = "AWS::Serverless::SimpleTable"
@@ -116,12 +116,10 @@ def _add_later(table: TableSeed, properties: Mapping[str, Any]) -> None:
     """Adds the settings that need an ACTIVE table."""
     ttl = properties.get("TimeToLiveSpecification")
     if ttl and str(ttl.get("Enabled", True)).lower() == "true":
-        request = {"TableName": table.name, "TimeToLiveSpecification": ttl}
-        table.later.append(("UpdateTimeToLive", fitted("UpdateTimeToLive", request)))
+        add_later(table, "UpdateTimeToLive", "TimeToLiveSpecification", ttl)
     recovery = properties.get("PointInTimeRecoverySpecification")
     if recovery and str(recovery.get("PointInTimeRecoveryEnabled", False)).lower() == "true":
-        request = {"TableName": table.name, "PointInTimeRecoverySpecification": recovery}
-        table.later.append(("UpdateContinuousBackups", fitted("UpdateContinuousBackups", request)))
+        add_later(table, "UpdateContinuousBackups", "PointInTimeRecoverySpecification", recovery)
 
 
 def _global_table(name: str, properties: dict[str, Any], location: Location) -> TableSeed:

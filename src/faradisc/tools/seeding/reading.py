@@ -20,7 +20,15 @@ from typing import Any
 from faradisc.tools.seeding import cloudformation, terraform
 from faradisc.tools.seeding.create_table import from_description, from_request
 from faradisc.tools.seeding.items import SUFFIXES as ITEM_SUFFIXES
-from faradisc.tools.seeding.seed import ItemFile, LocatedError, Location, Seed, SeedError
+from faradisc.tools.seeding.seed import (
+    ItemFile,
+    LocatedError,
+    Location,
+    Seed,
+    SeedError,
+    line_of,
+    parsed_json,
+)
 
 ITEMS_DIRECTORY = "items"
 _YAML = (".yaml", ".yml", ".template")
@@ -54,7 +62,7 @@ class _Definitions:
         name = path.name
         try:
             if name.endswith((".tf", ".tf.json")):
-                self._add(terraform.read_configuration(_text_of(path), name))
+                self._seed.add(terraform.read_configuration(_text_of(path), name))
             elif path.suffix == ".json":
                 self._read_json(_text_of(path), name)
             elif path.suffix in _YAML:
@@ -64,20 +72,12 @@ class _Definitions:
         except RecursionError:
             self._seed.errors.append(LocatedError(Location(name, 1), "it is nested too deeply."))
 
-    def _add(self, found: terraform.Found) -> None:
-        self._seed.tables += found.tables
-        self._seed.items += found.items
-        self._seed.errors += found.errors
-
     def _read_json(self, text: str, name: str) -> None:
-        try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise SeedError(f"not valid JSON: {error}", getattr(error, "lineno", 1)) from error
+        document = parsed_json(text)
         if cloudformation.is_template(document):
             self._read_template(document, lambda resource: Location(name, _line_of_member(text, resource)))
         elif terraform.is_shown(document):
-            self._add(terraform.read_shown(document, text, name))
+            self._seed.add(terraform.read_shown(document, text, name))
         else:
             for each in document if isinstance(document, list) else [document]:
                 self._read_request(each, text, name)
@@ -85,11 +85,11 @@ class _Definitions:
     def _read_request(self, request: Any, text: str, name: str) -> None:
         if isinstance(request, dict) and isinstance(request.get("Table"), dict):
             description = request["Table"]
-            location = Location(name, _line_of_value(text, description.get("TableName")))
+            location = Location(name, _line_of_table(text, description.get("TableName")))
             make: Callable[..., Any] = from_description
             request = description
         elif isinstance(request, dict) and "KeySchema" in request:
-            location = Location(name, _line_of_value(text, request.get("TableName")))
+            location = Location(name, _line_of_table(text, request.get("TableName")))
             make = from_request
         else:
             raise SeedError(
@@ -125,13 +125,11 @@ def _text_of(path: Path) -> str:
 
 
 def _line_of_member(text: str, name: str) -> int:
-    found = re.search(rf"{re.escape(json.dumps(name))}\s*:", text) if name else None
-    return text.count("\n", 0, found.start()) + 1 if found is not None else 1
+    return line_of(text, rf"{re.escape(json.dumps(name))}\s*:") if name else 1
 
 
-def _line_of_value(text: str, value: Any) -> int:
-    found = re.search(rf'"TableName"\s*:\s*{re.escape(json.dumps(value))}', text)
-    return text.count("\n", 0, found.start()) + 1 if found is not None else 1
+def _line_of_table(text: str, name: Any) -> int:
+    return line_of(text, rf'"TableName"\s*:\s*{re.escape(json.dumps(name))}')
 
 
 def _entries(seed: Seed, folder: Path, root: Path) -> list[Path]:

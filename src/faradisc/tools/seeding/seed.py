@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,6 +76,26 @@ class Seed:
     items: list[InlineItem] = field(default_factory=list)
     files: list[ItemFile] = field(default_factory=list)
     errors: list[LocatedError] = field(default_factory=list)
+
+    def add(self, other: Seed) -> None:
+        """Adds the content of one file."""
+        self.tables += other.tables
+        self.items += other.items
+        self.errors += other.errors
+
+
+def line_of(text: str, pattern: str) -> int:
+    """Returns the line of the first match; 1 without a match."""
+    found = re.search(pattern, text)
+    return text.count("\n", 0, found.start()) + 1 if found is not None else 1
+
+
+def parsed_json(text: str) -> Any:
+    """Raises SeedError with the line."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SeedError(f"not valid JSON: {error}", getattr(error, "lineno", 1)) from error
 
 
 def select(stored: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.protocol.service_model import Shape, operation_named
-from faradisc.tools.seeding.seed import SeedError
+from faradisc.tools.seeding.seed import SeedError, TableSeed
 
 
 def fitted(operation: str, request: dict[str, Any]) -> dict[str, Any]:
@@ -18,6 +18,12 @@ def fitted(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     assert found is not None, f"the service model has {operation}"
     fit: dict[str, Any] = _fit(request, found.input, operation)
     return fit
+
+
+def add_later(table: TableSeed, operation: str, member: str, value: Any) -> None:
+    """Adds a request for the time when the table is ACTIVE. Raises SeedError."""
+    request = {"TableName": table.name, member: value}
+    table.later.append((operation, fitted(operation, request)))
 
 
 def _fit(value: Any, shape: Shape, path: str) -> Any:

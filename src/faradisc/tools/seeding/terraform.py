@@ -12,12 +12,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.tools.seeding.items import parse_json
-from faradisc.tools.seeding.seed import InlineItem, LocatedError, Location, SeedError, TableSeed
-from faradisc.tools.seeding.shapes import fitted
+from faradisc.tools.seeding.seed import (
+    InlineItem,
+    LocatedError,
+    Location,
+    Seed,
+    SeedError,
+    TableSeed,
+    line_of,
+    parsed_json,
+)
+from faradisc.tools.seeding.shapes import add_later, fitted
 
 TABLE, ITEM = "aws_dynamodb_table", "aws_dynamodb_table_item"
 NEEDS_HCL = "reading .tf needs python-hcl2: pip install 'faradisc[seed]' (.tf.json is read without it)"
@@ -39,22 +47,15 @@ Document = Mapping[str, Any]
 Body = Mapping[str, Any]
 
 
-@dataclass(slots=True)
-class Found:
-    """The tables and items of one file."""
-
-    tables: list[TableSeed] = field(default_factory=list)
-    items: list[InlineItem] = field(default_factory=list)
-    errors: list[LocatedError] = field(default_factory=list)
-
-    def add(self, kind: str, name: str, body: Body, location: Location) -> None:
-        try:
-            if kind == TABLE:
-                self.tables.append(_table(name, body, location))
-            else:
-                self.items.append(_item(body, location))
-        except SeedError as error:
-            self.errors.append(LocatedError(location._replace(line=error.line or location.line), error.text))
+def _add(found: Seed, kind: str, name: str, body: Body, location: Location) -> None:
+    """Adds the table or the item of a resource, or its error."""
+    try:
+        if kind == TABLE:
+            found.tables.append(_table(name, body, location))
+        else:
+            found.items.append(_item(body, location))
+    except SeedError as error:
+        found.errors.append(LocatedError(location._replace(line=error.line or location.line), error.text))
 
 
 # --- terraform show -json ------------------------------------------------------------------------
@@ -65,15 +66,15 @@ def is_shown(document: Any) -> bool:
     return isinstance(document, Mapping) and "format_version" in document and "terraform_version" in document
 
 
-def read_shown(document: Document, text: str, file: str) -> Found:
+def read_shown(document: Document, text: str, file: str) -> Seed:
     """Reads the resources of a plan or a state in all its modules."""
-    found = Found()
+    found = Seed()
     values = document.get("planned_values") or document.get("values") or {}
     for resource in _resources(values.get("root_module") or {}):
         if resource.get("type") in (TABLE, ITEM) and resource.get("mode") == "managed":
-            line = _line_of(text, rf'"address"\s*:\s*{re.escape(json.dumps(resource.get("address")))}')
+            line = line_of(text, rf'"address"\s*:\s*{re.escape(json.dumps(resource.get("address")))}')
             body = {name: each for name, each in resource["values"].items() if each is not None}
-            found.add(resource["type"], resource["name"], body, Location(file, line))
+            _add(found, resource["type"], resource["name"], body, Location(file, line))
     return found
 
 
@@ -86,31 +87,28 @@ def _resources(module: Document) -> Iterator[Document]:
 # --- Configurations ------------------------------------------------------------------------------
 
 
-def read_configuration(text: str, file: str) -> Found:
+def read_configuration(text: str, file: str) -> Seed:
     """Reads a .tf or .tf.json file. Raises SeedError with the line when the file cannot be parsed."""
-    found = Found()
+    found = Seed()
     for kind, named in _blocks(_parsed(text, file).get("resource")):
         for name, body in _blocks([named]):
             if kind not in (TABLE, ITEM):
                 continue
-            location = Location(file, _line_of(text, rf'"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?'))
+            location = Location(file, line_of(text, rf'"?{re.escape(kind)}"?\s+"?{re.escape(name)}"?'))
             if location.line == 1 and file.endswith(".json"):
-                location = Location(file, _line_of(text, rf'"{re.escape(name)}"\s*:'))
+                location = Location(file, line_of(text, rf'"{re.escape(name)}"\s*:'))
             try:
                 literal = _literal_body(kind, name, body, text, location.line)
             except SeedError as error:
                 found.errors.append(LocatedError(Location(file, error.line or location.line), error.text))
             else:
-                found.add(kind, name, literal, location)
+                _add(found, kind, name, literal, location)
     return found
 
 
 def _parsed(text: str, file: str) -> Document:
     if file.endswith(".json"):
-        try:
-            document = json.loads(text)
-        except ValueError as error:
-            raise SeedError(f"not valid JSON: {error}", getattr(error, "lineno", 1)) from error
+        document = parsed_json(text)
         if not isinstance(document, Mapping):
             raise SeedError("a configuration in JSON must be an object.", 1)
         return document
@@ -190,12 +188,6 @@ def _blocks(block: Any) -> list[tuple[str, Body]]:
     ]
 
 
-def _line_of(text: str, pattern: str) -> int:
-    """Returns the line of the first match; 1 without a match."""
-    found = re.search(pattern, text)
-    return text.count("\n", 0, found.start()) + 1 if found is not None else 1
-
-
 def _line_of_member(text: str, member: str, line: int) -> int:
     """Returns the line of a member of the resource at `line`: of all with that name the least indented one,
     since those of nested blocks have more indentation. Returns `line` without a match."""
@@ -269,15 +261,13 @@ def _add_later(table: TableSeed, body: Body) -> None:
     for ttl in _bodies(body.get("ttl")):
         if ttl.get("enabled"):
             specification = {"Enabled": True, "AttributeName": ttl.get("attribute_name")}
-            request = {"TableName": table.name, "TimeToLiveSpecification": specification}
-            table.later.append(("UpdateTimeToLive", fitted("UpdateTimeToLive", request)))
+            add_later(table, "UpdateTimeToLive", "TimeToLiveSpecification", specification)
     for recovery in _bodies(body.get("point_in_time_recovery")):
         if recovery.get("enabled"):
             specification = {"PointInTimeRecoveryEnabled": True}
             if recovery.get("recovery_period_in_days"):
                 specification["RecoveryPeriodInDays"] = recovery["recovery_period_in_days"]
-            request = {"TableName": table.name, "PointInTimeRecoverySpecification": specification}
-            table.later.append(("UpdateContinuousBackups", fitted("UpdateContinuousBackups", request)))
+            add_later(table, "UpdateContinuousBackups", "PointInTimeRecoverySpecification", specification)
 
 
 def _key_schema(body: Body) -> list[dict[str, Any]]:
