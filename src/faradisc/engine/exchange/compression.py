@@ -12,7 +12,8 @@ Gzip uses ISA-L where it is installed, otherwise zlib: docs/decisions/0011-isal-
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, BinaryIO, Protocol
 
 INPUT_BYTES = 64 * 1024
@@ -43,9 +44,12 @@ def pieces(file: BinaryIO, compression: str) -> Iterator[bytes]:
     Raises Damaged; Unavailable before the first piece; OSError.
     """
     if compression == "GZIP":
-        return _with_pauses(_gzip_pieces(file))
+        decompressor, failure, _ = gzip_library()
+        start = partial(decompressor, wbits=_GZIP_WINDOW)
+        return _with_pauses(_decompressed("gzip", file, INPUT_BYTES, start, failure, PIECE_BYTES))
     if compression == "ZSTD":
-        return _with_pauses(_zstd_pieces(file, _zstd_library()))
+        start, failure = zstd_library()
+        return _with_pauses(_decompressed("zstd", file, ZSTD_INPUT_BYTES, start, failure))
     return iter(lambda: file.read(PIECE_BYTES), b"")
 
 
@@ -67,32 +71,7 @@ def _with_pauses(pieces: Iterator[bytes]) -> Iterator[bytes]:
             yield piece
 
 
-def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
-    """Decompresses any number of gzip members, also none."""
-    decompressor, failure, _ = gzip_library()
-    waiting = file.read(INPUT_BYTES)
-    while waiting:
-        member = decompressor(wbits=_GZIP_WINDOW)
-        while not member.eof:
-            if not waiting:
-                waiting = file.read(INPUT_BYTES)
-                if not waiting:
-                    raise Damaged("the gzip data is truncated")
-            try:
-                piece = member.decompress(waiting, PIECE_BYTES)
-            except failure as error:
-                raise Damaged(f"the gzip data is damaged: {error}") from None
-            waiting = member.unconsumed_tail
-            yield piece
-        waiting = member.unused_data or file.read(INPUT_BYTES)
-
-
-def check_zstd() -> None:
-    """Raises Unavailable."""
-    _zstd_library()
-
-
-def _zstd_library() -> Any:
+def zstd_library() -> Any:
     """Returns the constructor of decompressors and their exception. Raises Unavailable."""
     try:
         from compression import zstd  # noqa: PLC0415 - Python 3.14 and later have it
@@ -105,25 +84,34 @@ def _zstd_library() -> Any:
     return zstd.ZstdDecompressor, zstd.ZstdError
 
 
-def _zstd_pieces(file: BinaryIO, library: Any) -> Iterator[bytes]:
-    """Decompresses any number of zstd frames, also none."""
-    decompressor, failure = library
-    waiting = file.read(ZSTD_INPUT_BYTES)
+def _decompressed(
+    name: str,
+    file: BinaryIO,
+    input_bytes: int,
+    start: Callable[[], Any],
+    failure: type[Exception],
+    *most: int,
+) -> Iterator[bytes]:
+    """Decompresses any number of gzip members or zstd frames, also none.
+
+    start: returns a decompressor. most: the most bytes of output of one call, where it can be limited.
+    """
+    waiting = file.read(input_bytes)
     while waiting:
-        frame = decompressor()
-        while not frame.eof:
+        member = start()
+        while not member.eof:
             if not waiting:
-                waiting = file.read(ZSTD_INPUT_BYTES)
+                waiting = file.read(input_bytes)
                 if not waiting:
-                    raise Damaged("the zstd data is truncated")
+                    raise Damaged(f"the {name} data is truncated")
             try:
-                piece = frame.decompress(waiting)
+                piece = member.decompress(waiting, *most)
             except failure as error:
-                raise Damaged(f"the zstd data is damaged: {error}") from None
-            waiting = b""
-            for start in range(0, len(piece) or 1, PIECE_BYTES):
-                yield piece[start : start + PIECE_BYTES]
-        waiting = frame.unused_data or file.read(ZSTD_INPUT_BYTES)
+                raise Damaged(f"the {name} data is damaged: {error}") from None
+            waiting = member.unconsumed_tail if most else b""
+            for at in range(0, len(piece) or 1, PIECE_BYTES):
+                yield piece[at : at + PIECE_BYTES]
+        waiting = member.unused_data or file.read(input_bytes)
 
 
 class Writable(Protocol):

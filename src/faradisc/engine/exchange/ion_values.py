@@ -35,7 +35,7 @@ class _NotAnItem(Exception):
 Parse = Callable[[Any], Iterator[Any]]
 
 
-def _library() -> tuple[Parse, type[Exception]]:
+def library() -> tuple[Parse, type[Exception]]:
     """Returns a function that yields the values of a stream lazily, and its exception. Raises Unavailable."""
     try:
         from amazon.ion import simpleion  # noqa: PLC0415 - an extra, and slow to import
@@ -54,15 +54,10 @@ def _library() -> tuple[Parse, type[Exception]]:
     return parse, IonException
 
 
-def check_library() -> None:
-    """Raises Unavailable."""
-    _library()
-
-
 def records(pieces: Iterable[bytes]) -> Iterator[dict[str, Any] | Malformed | None]:
     """Yields the top-level structs of an Ion content as documents, and None as a pause. Raises
     Unavailable."""
-    parse, failure = _library()
+    parse, failure = library()
     waiting = iter(pieces)
     first = b""
     for first in waiting:

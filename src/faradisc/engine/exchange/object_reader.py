@@ -33,9 +33,9 @@ class Source:
     def check_libraries(self) -> None:
         """Raises compression.Unavailable when reading needs a library that is not installed."""
         if self.compression == "ZSTD":
-            compression.check_zstd()
+            compression.zstd_library()
         if self.format == "ION":
-            ion_values.check_library()
+            ion_values.library()
 
 
 @dataclass(frozen=True, slots=True)
