@@ -3,17 +3,17 @@
 A bucket fills at `rate` units per second, holds `burst_s` seconds of it at most, and may fall below zero:
 a request is admitted while the balance is positive and its true cost is taken afterwards.
 
-One capacity unit is 10^9 nano-units and time is nanoseconds, so `rate * now` is exactly what has flowed
-in since the beginning of time. The bucket keeps one number, `used`, against it:
+One capacity unit is 10^9 nano-units and time is nanoseconds, so `rate * now` is exactly the inflow
+since the epoch. The bucket stores one number, `used`:
 
     balance = rate * now - used
 
-Asking for the balance changes nothing, so a test costs one multiplication and one comparison. A fractional
+Reading the balance changes nothing, so a test costs one multiplication and one comparison. A fractional
 rate (a partition's share of a table in the classic profile) is `rate / scale`; the balance is then kept in
 nano-units times `scale`, still exact.
 
-Invariants: after `take` and `set_rate` at `now`, -debt <= balance <= cap; between them the balance may
-stand above the cap by what flows in, and `balance()` and `take` both cut it.
+Invariants: after `take` and `set_rate` at `now`, -debt <= balance <= cap; between them the inflow may
+raise the balance above the cap, and `balance()` and `take` cut it.
 
 Source: capacity.md sections 2.3 and 2.5; vectors V91 to V94, V103, V109.
 """
@@ -26,12 +26,12 @@ from functools import lru_cache
 from faradisc.capacity.config import SECOND_NS
 
 ANY_DEBT = 1 << 200
-"""Stands for no limit on debt."""
+"""No limit on debt."""
 
 
 @lru_cache(maxsize=1024)
 def _product(rate: int, ns: int) -> int:
-    """One object for what many partitions have in common: a charge looks at it, and memory is far away."""
+    """Returns one object for equal products, so that the buckets of many partitions share memory."""
     return rate * ns
 
 
@@ -49,7 +49,7 @@ class Bucket:
         debt_ns: int | None,
         balance: int | None = None,
     ) -> None:
-        """`balance` in nano-units; None begins full."""
+        """balance: in nano-units; None: full."""
         self.burst_ns = burst_ns
         self.debt_ns = debt_ns
         self.rate = 0
@@ -72,31 +72,31 @@ class Bucket:
         return min(self.rate * now - self.used, self.cap)
 
     def balance(self, now: int) -> int:
-        """Nano-units to spend; negative is debt."""
+        """Returns the nano-units left; negative is debt."""
         return self.scaled_balance(now) // self.scale
 
     def ok(self, now: int) -> bool:
-        """Whether a request is admitted."""
+        """Returns whether a request is admitted."""
         return self.rate * now > self.used
 
     def take(self, now: int, nano: int) -> None:
-        """Take a cost, into debt if it must be."""
+        """Takes a cost, into debt if necessary."""
         level = self.rate * now
         used = self.used
-        if used < level - self.cap:  # noqa: PLR1730 - max() and min() would cost more than all of this
+        if used < level - self.cap:  # noqa: PLR1730 - max() and min() are slower than the whole function
             used = level - self.cap
         used += nano * self.scale
         self.used = used if used <= level else min(used, level + self.debt)
 
     def set_rate(self, now: int, rate: int | Fraction) -> None:
-        """Change the rate: what was earned stays earned, cut to the new cap and never increased."""
+        """Changes the rate. The balance stays, cut to the new cap and never increased."""
         held, scale = self.scaled_balance(now), self.scale
         self._adopt(rate)
         held = held * self.scale // scale
         self.used = self.rate * now - max(min(held, self.cap), -self.debt)
 
     def set_balance(self, now: int, nano: int) -> None:
-        """Force a balance (admin, tests, planner), within cap and debt."""
+        """Sets a balance (admin, tests, planner), within cap and debt."""
         held = max(min(nano * self.scale, self.cap), -self.debt)
         self.used = self.rate * now - held
 
@@ -105,5 +105,5 @@ class Bucket:
 
 
 def seconds(count: int | None) -> int | None:
-    """Seconds as nanoseconds, None kept."""
+    """Returns seconds as nanoseconds; None stays None."""
     return None if count is None else count * SECOND_NS

@@ -1,6 +1,6 @@
-"""Limits on changing throughput: decreases, switches of mode, quotas; and how long changes take.
+"""Limits on changes of throughput (decreases, switches of mode, quotas), and their durations.
 
-Pure functions over the moments at which changes were accepted, all in nanoseconds since the epoch.
+Pure functions over the times at which changes were accepted, in nanoseconds since the epoch.
 
 Source: capacity.md section 2.12 (measured rules); vectors V117 to V119, V128.
 """
@@ -28,11 +28,11 @@ class DecreaseLog:
     """The accepted decreases of one table or global index.
 
     Four at any time of a UTC day, then one per hour counted from the last accepted one: at most 27 a day.
-    A call that lowers anything is one decrease, whatever else it does.
+    A call that lowers anything is one decrease.
     """
 
     accepted_ns: list[int] = field(default_factory=list)
-    """Of the day of the last one."""
+    """Those on the day of the last one."""
 
     def today(self, now: int) -> list[int]:
         start = now - now % DAY_NS
@@ -42,7 +42,7 @@ class DecreaseLog:
         return now >= self.next_allowed(now)
 
     def next_allowed(self, now: int) -> int:
-        """The earliest moment from `now` on at which a decrease is accepted."""
+        """Returns the earliest time from `now` on at which a decrease is accepted."""
         today = self.today(now)
         if len(today) < DECREASES_PER_DAY_INITIAL:
             return now
@@ -53,7 +53,7 @@ class DecreaseLog:
         self.accepted_ns = [*self.today(now), now]
 
     def text(self, now: int, what: str) -> str:
-        """Why a decrease is refused now; LimitExceededException.
+        """Returns the text of the LimitExceededException for a decrease now.
 
         The beginning is measured; Assumed: the wording of count and times.
         """
@@ -69,7 +69,7 @@ class DecreaseLog:
 
 
 def is_decrease(present: Units, wanted: Units) -> bool:
-    """Whether a change counts against the decreases: it lowers one of the two."""
+    """Returns whether a change counts as a decrease: it lowers reads or writes."""
     return wanted[0] < present[0] or wanted[1] < present[1]
 
 
@@ -93,7 +93,7 @@ class SwitchLog:
         self.accepted_ns = [*self.recent(now), now]
 
     def text(self, now: int) -> str:
-        """Why a switch is refused now; LimitExceededException. Measured."""
+        """Returns the text of the LimitExceededException for a switch now. Measured."""
         recent = self.recent(now)
         return (
             "Subscriber limit exceeded: Update to PayPerRequest mode are limited to "
@@ -103,7 +103,7 @@ class SwitchLog:
 
 
 def date(at_ns: int) -> str:
-    """A moment as the service writes it in texts."""
+    """Returns a time as the service writes it in texts."""
     return datetime.fromtimestamp(at_ns // SECOND_NS, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
 
 
@@ -112,7 +112,7 @@ def date(at_ns: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """What an account may provision. Defaults are those of a new account."""
+    """The quotas of an account. Defaults are those of a new account."""
 
     table: Units = (TABLE_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX)
     """Per table or global index."""
@@ -120,8 +120,8 @@ class Quotas:
     """Sum over all provisioned tables and indexes."""
 
     def table_text(self, wanted: Units, region: str) -> str | None:
-        """Why a resource may not have these rates, or None. The sentence on the maximum is measured up to
-        its end; LimitExceededException."""
+        """Returns the text of the LimitExceededException for these rates of a resource, or None. The sentence
+        on the maximum is measured."""
         for member, units, most in zip(_MEMBERS, wanted, self.table, strict=True):
             if units > most:
                 return (
@@ -132,7 +132,8 @@ class Quotas:
         return None
 
     def account_text(self, others: Units, wanted: Units, region: str) -> str | None:
-        """Why an account may not provision this in addition to its `others`, or None. Assumed: the text."""
+        """Returns the text of the error for these rates in addition to the account's `others`, or None.
+        Assumed: the text."""
         for member, used, units, most in zip(_MEMBERS, others, wanted, self.account, strict=True):
             if used + units > most:
                 return (
@@ -151,7 +152,7 @@ _MEMBERS = ("ReadCapacityUnits", "WriteCapacityUnits")
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Seconds a change takes, as measured (M1, M2): first of its kind on a table, and later ones."""
+    """Seconds that changes take, as measured (M1, M2): the first on a table, and later ones."""
 
     update_throughput: int = 1
     to_on_demand: tuple[int, int] = (150, 5)
@@ -159,7 +160,7 @@ class Durations:
     raise_warm: tuple[int, int] = (390, 2)
 
     def scaled(self, numerator: int, denominator: int) -> Durations:
-        """The same, shortened or stretched; for impatient tests `scaled(0, 1)`."""
+        """Returns the durations times a factor; `scaled(0, 1)` for tests."""
 
         def pair(seconds: tuple[int, int]) -> tuple[int, int]:
             return seconds[0] * numerator // denominator, seconds[1] * numerator // denominator
@@ -173,7 +174,7 @@ class Durations:
 
     @staticmethod
     def ns(seconds: tuple[int, int], *, before: bool) -> int:
-        """Nanoseconds of a change; `before`: the table has been through it."""
+        """Returns nanoseconds of a change. before: the table has had such a change."""
         return seconds[1 if before else 0] * SECOND_NS
 
 
@@ -194,11 +195,10 @@ class ThroughputChange:
 def check_changes(
     changes: Sequence[ThroughputChange], now: int, *, leaves_provisioned: bool = False
 ) -> str | None:
-    """Whether a call may change all these rates: None, or the text of its LimitExceededException.
+    """Returns the text of the LimitExceededException if a call may not change all these rates, or None.
 
-    A call is atomic: one part that is refused refuses all, and nothing is counted. Accepted decreases are
-    entered in the logs. An index that goes on demand counts a decrease even when none is left (M1):
-    `leaves_provisioned`.
+    A call is atomic: if one part is rejected, nothing is counted. Accepted decreases are added to the logs.
+    An index that becomes on demand (`leaves_provisioned`) counts a decrease even when none is left (M1).
     """
     lowered = [change for change in changes if is_decrease(change.present, change.wanted)]
     for change in lowered:

@@ -1,13 +1,13 @@
 """Schedules of scheduled actions: at(...), rate(...) and cron(...), as Application Auto Scaling writes them.
 
     at(2026-11-20T08:00:00)          once
-    rate(5 minutes)                  every so often, counted from the action's start or creation
+    rate(5 minutes)                  repeatedly, counted from the action's start or creation
     cron(0 8 ? * MON-FRI *)          minute, hour, day of month, month, day of week, year
 
 In a day of month, L is the last day, 15W the working day nearest to the 15th (of the same month), LW the last
 working day. In a day of week, L is Saturday, 6L the last Friday of the month, 6#3 the third.
 
-Times are read in the zone that is passed in; without one they are UTC. Source: capacity.md section 2.13;
+Times are in the zone that is passed in; the default is UTC. Source: capacity.md section 2.13;
 the API reference of PutScheduledAction.
 """
 
@@ -29,7 +29,7 @@ _NTH = re.compile(r"([A-Z]{3}|\d)(?:L|#([1-5]))", re.ASCII)
 
 
 class ScheduleError(ValueError):
-    """The text is no schedule; the message says why."""
+    """The text is not a schedule; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,10 @@ class Cron:
     minutes: frozenset[int]
     hours: frozenset[int]
     days: frozenset[int] | None
-    """Of the month, 0 being its last; None where the day of the week decides."""
+    """Days of the month, 0 for the last; None if the day of the week decides."""
     months: frozenset[int]
     weekdays: frozenset[int] | None
-    """1 is Sunday; None where the day of the month decides."""
+    """1 is Sunday; None if the day of the month decides."""
     years: frozenset[int]
     working: frozenset[int] = frozenset()
     """Days of the month (0: the last) to whose nearest working day the schedule moves."""
@@ -83,7 +83,7 @@ class Cron:
         return any(day.day == _working_day(day, wanted or length) for wanted in self.working)
 
     def next(self, after_ns: int, created_ns: int, zone: tzinfo) -> int | None:
-        """Cost: one test per day until one fits; a schedule that never fits ends with its years."""
+        """Tests one day after the other until one fits, at most to the last year of the schedule."""
         after = datetime.fromtimestamp(after_ns // SECOND_NS, zone)
         day = after.replace(hour=0, minute=0, second=0, microsecond=0)
         last = max(self.years)
@@ -104,7 +104,7 @@ Schedule = At | Rate | Cron
 
 
 def _working_day(month: datetime, wanted: int) -> int:
-    """The day from Monday to Friday that is nearest to one of a month, and in that month; 0: no such day."""
+    """Returns the working day of the month nearest to a day; 0: the month has no such day."""
     length = monthrange(month.year, month.month)[1]
     if wanted > length:
         return 0
@@ -117,7 +117,7 @@ def _working_day(month: datetime, wanted: int) -> int:
 
 
 def _next_day(day: datetime) -> datetime:
-    """Midnight of the next day on the wall, whatever the length of this one."""
+    """Returns the next midnight in local time; days may have 23 or 25 hours."""
     return (day.replace(tzinfo=None) + timedelta(days=1)).replace(tzinfo=day.tzinfo)
 
 
@@ -126,7 +126,7 @@ def _to_ns(moment: datetime) -> int:
 
 
 def parse_schedule(text: str) -> Schedule:
-    """Raises: ScheduleError."""
+    """Parses a schedule. Raises ScheduleError."""
     match = re.fullmatch(r"(at|rate|cron)\((.*)\)", text.strip(), re.DOTALL)
     if match is None:
         raise ScheduleError(f"a schedule is at(...), rate(...) or cron(...), not {text!r}")
@@ -170,7 +170,7 @@ def _parse_cron(inner: str) -> Cron:
 
 
 def _take_out(text: str, pattern: re.Pattern[str]) -> tuple[str, list[re.Match[str]]]:
-    """A field without the pieces of a kind, and those pieces."""
+    """Returns a field without the pieces that match a pattern, and their matches."""
     matches = [(piece, pattern.fullmatch(piece.upper())) for piece in text.split(",")]
     return (
         ",".join(piece for piece, match in matches if match is None),
@@ -179,7 +179,7 @@ def _take_out(text: str, pattern: re.Pattern[str]) -> tuple[str, list[re.Match[s
 
 
 def _number(word: str, low: int, high: int, text: str, names: list[str] | None = None) -> int:
-    """Raises: ScheduleError."""
+    """Returns the number of a word. Raises ScheduleError."""
     if names is not None and word.upper() in names:
         return names.index(word.upper()) + 1
     if not word.isdecimal() or not low <= int(word) <= high:
@@ -190,7 +190,7 @@ def _number(word: str, low: int, high: int, text: str, names: list[str] | None =
 def _field(
     text: str, low: int, high: int, names: list[str] | None = None, *, last: int | None = None
 ) -> frozenset[int]:
-    """The numbers a field stands for: lists, ranges, steps, names, *, and L, which is `last`."""
+    """Returns the numbers of a field: lists, ranges, steps, names, *, and L, which is `last`."""
 
     def number(word: str) -> int:
         return _number(word, low, high, text, names)
@@ -224,11 +224,11 @@ def next_time(
     end_ns: int | None = None,
     zone: tzinfo = UTC,
 ) -> int | None:
-    """The first moment after `after_ns` at which an action runs, within its start and end; None: never."""
+    """Returns the first time after `after_ns` at which an action runs; None: never."""
     if start_ns is not None:
         after_ns = max(after_ns, start_ns - 1)
         if isinstance(schedule, Rate):
-            # The first time at the start, and from there on (user guide, "every 5 hours, starting on ...").
+            # It first runs at the start (user guide, "every 5 hours, starting on ...").
             created_ns = start_ns - schedule.every_ns
     moment = schedule.next(after_ns, created_ns, zone)
     return moment if moment is not None and (end_ns is None or moment <= end_ns) else None

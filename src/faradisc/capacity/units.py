@@ -15,26 +15,27 @@ from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
 
 def blocks(size_bytes: int, block_bytes: int) -> int:
-    """Blocks of a size, rounded up; an absent or empty thing still fills one."""
+    """Returns the number of blocks of a size, rounded up, and at least one."""
     return -(-size_bytes // block_bytes) or 1
 
 
 def read_half_units(size_bytes: int, *, consistent: bool) -> int:
-    """Half read units of `size_bytes` read as one: GetItem, or all items a Query evaluated."""
+    """Returns the half read units of `size_bytes` read together: a GetItem, or all items that a Query
+    evaluated."""
     whole = blocks(size_bytes, READ_UNIT_BYTES)
     return whole * 2 if consistent else whole
 
 
 def write_units(old_bytes: int, new_bytes: int) -> int:
-    """Write units of replacing an item: the larger of both images; absent counts as 0 bytes."""
-    # `blocks`, written out: every write asks.
+    """Returns the write units of replacing an item: the larger of both images; no item counts as 0 bytes."""
+    # `blocks` inlined: every write takes this path.
     return -(-(old_bytes if old_bytes > new_bytes else new_bytes) // WRITE_UNIT_BYTES) or 1
 
 
 def failed_condition_units(
     old_bytes: int | None, new_bytes: int, rule: Literal["existing", "new", "max"] = "existing"
 ) -> int:
-    """Write units of a write whose condition was false; None stands for no item.
+    """Returns the write units of a write whose condition was false; None stands for no item.
 
     The service was measured to charge the item that is there; its documents say the larger of both, and
     older ones the new item (capacity.md section 1.9, vectors V48 and V49).
@@ -46,9 +47,9 @@ def failed_condition_units(
 
 
 def index_write_units(old_bytes: int | None, new_bytes: int | None, *, key_changed: bool) -> int:
-    """Write units of one secondary index for an entry that changed; None stands for no entry.
+    """Returns the write units of one secondary index for an entry that changed; None stands for no entry.
 
-    Requires: the stored entry differs (an unchanged entry costs nothing and must not come here).
+    Requires: the stored entry differs (an unchanged entry costs nothing).
     """
     if old_bytes is None or new_bytes is None:
         return blocks(old_bytes or new_bytes or 0, WRITE_UNIT_BYTES)
@@ -58,13 +59,13 @@ def index_write_units(old_bytes: int | None, new_bytes: int | None, *, key_chang
 
 
 VECTOR_REQUEST_BYTES_MIN = 1024
-"""Of one write to a vector index, and of one search (new-features.md section 13, "Capacity")."""
+"""Minimum of one write to a vector index, and of one search (new-features.md section 13, "Capacity")."""
 
 
 def vector_write_bytes(old_bytes: int | None, new_bytes: int | None, *, key_changed: bool) -> int:
-    """VectorWriteRequestBytes for a vector index entry that changed; None stands for no entry.
+    """Returns the VectorWriteRequestBytes of a vector index entry that changed; None stands for no entry.
 
-    Assumed: of two sizes the larger counts, and both where the entry moves, as for other indexes.
+    Assumed: the larger size counts, and both if the entry moves, as for other indexes.
     """
     old, new = (max(size or 0, VECTOR_REQUEST_BYTES_MIN) for size in (old_bytes, new_bytes))
     if old_bytes is not None and new_bytes is not None and key_changed:
@@ -74,9 +75,9 @@ def vector_write_bytes(old_bytes: int | None, new_bytes: int | None, *, key_chan
 
 @dataclass(slots=True)
 class Consumed:
-    """What one request has consumed of one table, in half units.
+    """The half units that a request has consumed of a table.
 
-    `shown_name` is the table as the request named it; it comes back in ConsumedCapacity.
+    `shown_name` is the table as the request named it, for ConsumedCapacity.
     """
 
     shown_name: str
@@ -84,7 +85,7 @@ class Consumed:
     local_indexes: dict[str, int] = field(default_factory=dict)
     global_indexes: dict[str, int] = field(default_factory=dict)
     vector_indexes: dict[str, int] = field(default_factory=dict)
-    """VectorWriteRequestBytes, which are no units and in no total."""
+    """VectorWriteRequestBytes, which do not count as units."""
 
     def add_vector_index(self, name: str, size_bytes: int) -> None:
         self.vector_indexes[name] = self.vector_indexes.get(name, 0) + size_bytes
@@ -97,10 +98,10 @@ class Consumed:
         return self.table + sum(self.local_indexes.values()) + sum(self.global_indexes.values())
 
     def describe(self, detail: str, *, transaction: str | None = None) -> dict[str, Any]:
-        """The ConsumedCapacity member for ReturnConsumedCapacity TOTAL or INDEXES.
+        """Returns the ConsumedCapacity member for ReturnConsumedCapacity TOTAL or INDEXES.
 
-        Transactional calls name their kind of units too, at every level; `transaction` is then
-        ReadCapacityUnits or WriteCapacityUnits (capacity.md section 2.2, measured).
+        transaction: ReadCapacityUnits or WriteCapacityUnits, which transactions have at every level
+        (capacity.md section 2.2, measured).
         """
 
         def arm(half_units: int) -> dict[str, Any]:

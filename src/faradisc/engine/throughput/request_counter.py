@@ -1,4 +1,4 @@
-"""What is counted of requests, whatever they were: latencies, throttled requests, errors, items returned.
+"""Counts requests of all operations: latencies, throttled requests, errors, items returned.
 
 Units and throttle events are counted where they are charged (engine/tables/charging.py); here requests are.
 Source: metrics.md; capacity.md section 2.14; vectors V130, V131, V133.
@@ -23,7 +23,7 @@ from faradisc.errors import (
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
 _THROTTLE_CODES: Final = {"ProvisionedThroughputExceeded", "ThrottlingError"}
-"""Of a cancelled transaction's reasons."""
+"""Codes in the reasons of a cancelled transaction."""
 _TRANSACTIONS: Final = {"TransactWriteItems", "TransactGetItems", "ExecuteTransaction"}
 
 
@@ -55,7 +55,7 @@ class CountedStats(Protocol):
 
 
 class CountedCall(Protocol):
-    """A call, as far as it is needed here."""
+    """The members of a call that are needed here."""
 
     operation: str
     request: dict[str, Any]
@@ -75,8 +75,8 @@ class RequestCounter:
         self._registry_of = registry_of
 
     def succeeded(self, call: CountedCall, stats: CountedStats, elapsed: int) -> None:
-        """A request was answered that asked for several tables' data, or gave items or records. That its
-        first table answered is counted where it was carried out (Database.execute)."""
+        """Counts a request on several tables, or one that returned items or records. Database.execute counts
+        its first table."""
         for table in stats.tables:
             table.meter.succeeded(call.operation, elapsed)
         if stats.all_throttled:
@@ -89,7 +89,7 @@ class RequestCounter:
             self._read_stream(call.operation, stats.returned, elapsed)
 
     def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
-        """A page of a stream; it is counted with the stream's label, and with nothing else."""
+        """Counts a page of a stream, by the stream's label only."""
         stream = read.stream
         requests = self._registry_of(stream.region, stream.account).requests
         meter = requests.operation(stream.table_name, operation, dimensions(StreamLabel=stream.label))
@@ -98,7 +98,7 @@ class RequestCounter:
         meter.record_bytes[read.size_bytes] += 1
 
     def rejected(self, call: CountedCall, error: ApiError) -> None:
-        """A request was refused with this error."""
+        """Counts a request that was rejected with an error."""
         tables = call.tables
         if isinstance(error, THROTTLES):
             _throttled(call, _rejected_by(call, error) if call.operation in _TRANSACTIONS else tables)
@@ -119,7 +119,7 @@ class RequestCounter:
         self._registry_of(call.region, call.account).requests.user_errors += 1
 
     def failed(self, call: CountedCall) -> None:
-        """The database itself could not answer."""
+        """Counts a request that failed inside the database."""
         for table in call.tables:
             table.meter.registry.requests.operation(table.name, call.operation).system_errors += 1
 
@@ -132,21 +132,21 @@ class RequestCounter:
 
 
 def _throttled(call: CountedCall, tables: Iterable[Any]) -> None:
-    """One request was throttled, by these tables or indexes of theirs."""
+    """Counts a request that was throttled by these tables or by indexes of theirs."""
     for table in tables:
         requests = table.meter.registry.requests
         requests.operation(table.name, call.operation, _extra(call)).throttled += 1
 
 
 def _rejected_by(call: CountedCall, error: ApiError) -> list[Any]:
-    """The tables that refused a transaction as a whole."""
+    """Returns the tables that throttled a transaction as a whole."""
     reasons = [*error.extra.get("ThrottlingReasons", ()), *error.extra.get("throttlingReasons", ())]
     names = {reason["resource"].split("/")[1] for reason in reasons}
     return [table for table in call.tables if table.name in names] or list(call.tables)
 
 
 def _short_of_capacity(call: CountedCall, error: ApiError) -> list[Any]:
-    """The tables for want of whose capacity a transaction was cancelled; of statements, all that it asks."""
+    """Returns the tables whose capacity a cancelled transaction lacked; for statements, all of its tables."""
     reasons = error.extra.get("CancellationReasons", ())
     short = [position for position, reason in enumerate(reasons) if reason["Code"] in _THROTTLE_CODES]
     if not short or "TransactItems" not in call.request:
@@ -158,7 +158,7 @@ def _short_of_capacity(call: CountedCall, error: ApiError) -> list[Any]:
 
 
 def _extra(call: CountedCall) -> Dimensions:
-    """The further dimensions of throttled PartiQL requests (measured)."""
+    """Returns the further dimensions of throttled PartiQL requests (measured)."""
     if call.operation == "ExecuteStatement":
         return dimensions(Verb=f"PartiQL{_verb(call.request['Statement']).capitalize()}")
     if call.operation in ("BatchExecuteStatement", "ExecuteTransaction"):
@@ -169,8 +169,7 @@ def _extra(call: CountedCall) -> Dimensions:
 
 
 def _verb(statement: str) -> str:
-    """The first keyword of a statement that was carried out, whatever stands before and right behind it; so
-    there are as many as PartiQL has."""
-    from faradisc.language.partiql.lexer import tokens_of  # noqa: PLC0415 - only servers that are sent statements
+    """Returns the first keyword of a valid statement, so the number of values is bounded."""
+    from faradisc.language.partiql.lexer import tokens_of  # noqa: PLC0415 - only servers with statements
 
     return tokens_of(statement)[0].upper

@@ -1,4 +1,4 @@
-"""Which capacity profile holds for which table."""
+"""The capacity profiles of tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from faradisc.capacity.config import CapacityConfig, parse_caps, profile
 
 @dataclass(frozen=True, slots=True)
 class ThroughputSettings:
-    """One profile for all tables, others for some, by table name."""
+    """A profile for all tables, and others by table name."""
 
     default: CapacityConfig = field(default_factory=lambda: profile("off"))
     by_table: Mapping[str, CapacityConfig] = field(default_factory=dict)
@@ -25,20 +25,15 @@ class ThroughputSettings:
 
 
 def parse_config(text: str) -> CapacityConfig:
-    """A profile as written on a command line: "aws", or with partition caps "aws:30/10".
-
-    Raises: ValueError.
-    """
+    """Parses a profile of the command line: "aws", or with partition caps "aws:30/10". Raises ValueError."""
     name, colon, caps = text.partition(":")
     config = profile(name)
     return config.with_partition_caps(*parse_caps(caps)) if colon else config
 
 
 def parse_throughput(default: str, tables: str = "") -> ThroughputSettings:
-    """The settings "aws" and "Orders=aws:30/10,Logs=off" stand for.
-
-    Raises: ValueError, saying which piece cannot be read.
-    """
+    """Parses settings such as "aws" and "Orders=aws:30/10,Logs=off". Raises ValueError with the piece that
+    cannot be read."""
     by_table: dict[str, CapacityConfig] = {}
     for piece in filter(None, (piece.strip() for piece in tables.split(","))):
         name, equals, text = piece.partition("=")

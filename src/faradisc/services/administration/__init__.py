@@ -1,4 +1,4 @@
-"""The database from inside: what DynamoDB does not show and its API does not offer.
+"""Administration of the database, beyond what DynamoDB's API offers.
 
-Plain data in and out; `server/admin.py` serves it at `/_faradisc/...`, `local/` offers it to tests.
+Functions take and return plain data. `server/admin.py` serves them at `/_faradisc/...`, `local/` to tests.
 """

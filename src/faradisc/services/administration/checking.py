@@ -1,4 +1,4 @@
-"""A check of a database that goes on serving: begun by a request, walked by the background work.
+"""A check of a database that serves requests: begun by a request, run by the background work.
 
 One check runs at a time, a page of rows per step, over one snapshot; its report stays until the next one.
 """
@@ -28,7 +28,7 @@ class OnlineCheck:
         self._failure = ""
 
     def begin(self) -> bool:
-        """Start a check; False when one is under way already."""
+        """Starts a check. Returns False if one is under way."""
         if self._is_running:
             return False
         from faradisc.engine.check import Check  # noqa: PLC0415 - checks are rare, and a start should not pay for them
@@ -39,7 +39,7 @@ class OnlineCheck:
         return True
 
     async def step(self) -> bool:
-        """Look at one more page of rows; False when no check is under way."""
+        """Checks one more page of rows. Returns whether a check is under way."""
         if not self._is_running or self._check is None:
             return False
         try:
@@ -50,13 +50,13 @@ class OnlineCheck:
         return True
 
     async def close(self) -> None:
-        """End a check that is under way; what it found so far can still be read."""
+        """Ends a check that is under way. Its report so far stays."""
         self._is_running = False
         if self._check is not None:
             await self._check.close()
 
     def document(self) -> dict[str, Any]:
-        """The state: `status` is none, running, done or failed; the report so far beside it, as JSON."""
+        """Returns the report so far as JSON, with `status`: none, running, done or failed."""
         if self._check is None:
             return {"status": "none"}
         status = "running" if self._is_running else "failed" if self._failure else "done"

@@ -1,4 +1,4 @@
-"""A table's throughput from inside: rates, burst balances, partitions, hot keys; and how it is changed.
+"""Reads and changes a table's throughput: rates, burst balances, partitions, hot keys.
 
 Source: capacity.md section 2.16, "Admin API".
 """
@@ -29,11 +29,11 @@ PEAK_MAX = 1_000_000_000
 
 _LEVERS = frozenset({"index", "profile", "balance", "partition", "partitions", "previous_peak"})
 _Pair = tuple[int | None, int | None]
-"""Of reads and of writes; None: it stays as it is."""
+"""Of reads and of writes; None: no change."""
 
 
 class AdminError(Exception):
-    """The request cannot be done; the text is one sentence that says why."""
+    """The request is invalid; the text is one sentence."""
 
 
 class NoSuchTable(AdminError):
@@ -130,7 +130,7 @@ class _Levers:
 
 
 def _config(throughput: Throughput, table: Table, wanted: Mapping[str, Any]) -> CapacityConfig:
-    """The profile that the table has or is to have. Raises: AdminError."""
+    """Returns the profile of the table after the change. Raises AdminError."""
     text = wanted.get("profile", table.meter.override)
     if text is None:
         return throughput.settings.of(table.name)
@@ -141,7 +141,7 @@ def _config(throughput: Throughput, table: Table, wanted: Mapping[str, Any]) -> 
 
 
 def _read(table: Table, wanted: Mapping[str, Any], config: CapacityConfig) -> _Levers:
-    """config: the profile under which they are pulled. Raises: AdminError for what could not be done."""
+    """Returns the changes. config: the profile after them. Raises AdminError."""
     unknown = sorted(set(wanted) - _LEVERS)
     if unknown:
         raise AdminError(f"There is nothing called {unknown[0]!r} to change.")
@@ -167,7 +167,7 @@ def _read(table: Table, wanted: Mapping[str, Any], config: CapacityConfig) -> _L
 
 
 def _check_balances(resource: Resource, balance: _Pair, config: CapacityConfig) -> None:
-    """Raises: AdminError where there is nothing that could have this balance."""
+    """Raises AdminError if there is no bucket for the balance."""
     for units, maximum in zip(balance, (resource.state.max_read, resource.state.max_write), strict=True):
         if units is None:
             continue
@@ -185,7 +185,7 @@ def _set_balances(resource: Resource, balance: _Pair, now: int) -> None:
 
 
 def _partition(resource: Resource, wanted: Any) -> tuple[str, _Pair]:
-    """Which partition, and its balances. Raises: AdminError."""
+    """Returns a partition's id and its balances. Raises AdminError."""
     part = resource.partitions.by_id(str(wanted.get("id"))) if isinstance(wanted, Mapping) else None
     if part is None:
         raise AdminError("Name a partition by the id it is shown with.")
@@ -202,7 +202,7 @@ def _set_partition(resource: Resource, part_id: str, balances: _Pair, now: int) 
 
 
 def _peak(wanted: Any) -> tuple[int, int]:
-    """Raises: AdminError."""
+    """Returns read and write units. Raises AdminError."""
     read, write = _pair(wanted, "previous_peak")
     if read is None or write is None:
         raise AdminError("A previous peak has both a read and a write number.")
@@ -212,7 +212,7 @@ def _peak(wanted: Any) -> tuple[int, int]:
 
 
 def _pair(given: Any, what: str) -> _Pair:
-    """Read and write numbers, either of which may be missing. Raises AdminError."""
+    """Returns read and write numbers, either of which may be missing. Raises AdminError."""
     if not isinstance(given, Mapping) or not given or set(given) - {"read", "write"}:
         raise AdminError(f'{what} is {{"read": units, "write": units}}, or one of them.')
     read, write = (

@@ -1,7 +1,7 @@
-"""A CustomizedMetricSpecification: which metric a policy tracks in place of utilization.
+"""A CustomizedMetricSpecification: the metric that a policy tracks in place of utilization.
 
-One metric with a statistic, or metric math over several, by the minute. Its value is taken to fall as
-capacity rises: at twice the target, twice the capacity is wanted (documentation of the member).
+One metric with a statistic, or metric math over several, by the minute. Its value falls as capacity rises: at
+twice the target, twice the capacity is needed (documentation of the member).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_ONE: Final = (*_ONE, "Dimensions", "Unit")
 
 
 def check(specification: Mapping[str, Any], sources: Sources, scope: str, now_ns: int) -> None:
-    """Raises: ValidationException for what names no metric, or is no series."""
+    """Raises ValidationException if the specification names no metric, or no single series."""
     several = "Metrics" in specification
     if several and any(member in specification for member in _OF_ONE):
         raise ValidationException(f"Metrics cannot be specified together with {', '.join(_OF_ONE)}")
@@ -44,11 +44,11 @@ def check(specification: Mapping[str, Any], sources: Sources, scope: str, now_ns
 
 
 def value_of(specification: Mapping[str, Any], sources: Sources, scope: str, minute_ns: int) -> float | None:
-    """Of the minute that began then; None where there is no data."""
+    """Returns the value of the minute that began at `minute_ns`; None without data."""
     try:
         series = watched_series(sources, _queries(specification, scope), minute_ns, minute_ns + MINUTE_NS)
     except errors.ValidationException:
-        return None  # of this minute's values the expression makes no series
+        return None  # the expression has no series for the values of this minute
     return series.get(minute_ns)
 
 
@@ -65,7 +65,7 @@ def _queries(specification: Mapping[str, Any], scope: str) -> list[Query]:
 
 
 def _by_minute(specification: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """As queries of CloudWatch, whose metrics have a period."""
+    """Returns the specification as CloudWatch's metric queries, with a period of a minute."""
     if "Metrics" in specification:
         return [
             {**query, "MetricStat": {**query["MetricStat"], "Period": PERIOD_S}}

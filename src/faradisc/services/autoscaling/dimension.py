@@ -1,4 +1,4 @@
-"""What can be scaled: read or write units of a table or of a global index.
+"""Scalable dimensions: read or write units of a table or of a global index.
 
     table/Orders                    dynamodb:table:ReadCapacityUnits, ...:WriteCapacityUnits
     table/Orders/index/by-date      dynamodb:index:ReadCapacityUnits, ...:WriteCapacityUnits
@@ -38,7 +38,7 @@ class Scaled:
 
     @property
     def predefined_metric(self) -> str:
-        """What a policy for it may track."""
+        """The predefined metric that a policy for it may track."""
         return f"DynamoDB{self.direction}CapacityUtilization"
 
     @property
@@ -47,7 +47,7 @@ class Scaled:
 
     @property
     def words(self) -> str:
-        """As activities say it."""
+        """The name in texts of activities."""
         return f"{self.direction.lower()} capacity units"
 
     def update(self, units: int) -> dict[str, Any]:
@@ -61,10 +61,8 @@ class Scaled:
 
 
 def scaled_by(resource_id: str, dimension: str) -> Scaled:
-    """Raises: ValidationException when the two name nothing of DynamoDB's, or different things.
-
-    The text is the service's for pairs that do not fit.
-    """
+    """Returns what a resource id and a dimension name. Raises ValidationException, with the text of the
+    service for pairs that do not fit."""
     resource, named = _RESOURCE.fullmatch(resource_id), _DIMENSION.fullmatch(dimension)
     if resource is None or named is None or (named[1] == "index") != (resource[2] is not None):
         raise ValidationException("Unsupported service namespace, resource type or scalable dimension")

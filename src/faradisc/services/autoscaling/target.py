@@ -1,4 +1,4 @@
-"""A scalable target with all that hangs on it: plain data, stored as one JSON document."""
+"""A scalable target with its policy and scheduled actions: plain data, stored as one JSON document."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ScheduledAction:
     maximum: int | None
     created_ns: int
     next_ns: int | None = None
-    """When it acts next; None: never again."""
+    """When it runs next; None: never again."""
 
     def plan(self, after_ns: int) -> None:
-        """Find the next moment after this one at which the action is due."""
+        """Sets `next_ns` to the first time after `after_ns` at which the action is due."""
         self.next_ns = next_time(
             parse_schedule(self.schedule),
             after_ns,
@@ -52,14 +52,14 @@ class ScalingPolicy:
     """TargetTrackingScalingPolicyConfiguration as given."""
     created_ns: int
     alarm_ids: dict[str, str]
-    """Of each alarm's kind, the last part of its name."""
+    """By kind of alarm: the last part of its name."""
     tracking: Tracking
     decided: Decision | None = None
-    """A change that waits for its moment, or for the table to be ACTIVE."""
+    """A change that waits for its time, or for the table to be ACTIVE."""
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> ScalingPolicy:
-        """A decision that was waiting is forgotten: its alarm makes it again."""
+        """A decided change is not stored: the alarm decides it again."""
         tracking = Tracking.from_json(stored["tracking"])
         return cls(**{**stored, "tracking": tracking, "decided": None})
 
@@ -75,7 +75,7 @@ class ScalingPolicy:
 
 
 def policy_of(configuration: Mapping[str, Any]) -> Policy:
-    """What the capacity core needs of a policy's configuration."""
+    """Returns a configuration as the capacity model needs it."""
     return Policy(
         configuration["TargetValue"],
         configuration.get("ScaleOutCooldown", 0),
@@ -88,7 +88,7 @@ def policy_of(configuration: Mapping[str, Any]) -> Policy:
 @dataclass(slots=True)
 class Target:
     scope: str
-    """Namespace of the catalog: what an account and a region are here."""
+    """Namespace of the catalog, for an account and a region."""
     region: str
     account: str
     resource_id: str
@@ -104,7 +104,7 @@ class Target:
     policy: ScalingPolicy | None = None
     actions: dict[str, ScheduledAction] = field(default_factory=dict)
     limits_new: bool = False
-    """The limits were set and the capacity was not held against them yet."""
+    """Whether the capacity is still to be moved into new limits."""
     changing: int | None = None
     """Number of the activity whose UpdateTable is under way."""
 
@@ -133,8 +133,8 @@ class Target:
         return self._arn_of("scheduledAction", action.id, f"scheduledActionName/{action.name}")
 
     def set_limits(self, minimum: int | None, maximum: int | None) -> None:
-        """New limits, or (None) the ones there are; the capacity is moved inside them in a moment, and a
-        change that was decided within the old ones is decided again."""
+        """Sets limits; None: the present one stays. The next step moves the capacity into them. A change that
+        was decided within the old limits is decided again."""
         self.minimum = self.minimum if minimum is None else minimum
         self.maximum = self.maximum if maximum is None else maximum
         self.limits_new = True
@@ -144,7 +144,7 @@ class Target:
             self.policy.decided = None
 
     def names(self) -> dict[str, str]:
-        """What every description of something that belongs to the target begins with."""
+        """Returns the members that name the target in descriptions."""
         return {
             "ServiceNamespace": SERVICE_NAMESPACE,
             "ResourceId": self.resource_id,

@@ -1,8 +1,8 @@
-"""The CloudWatch alarms of a target tracking policy, named and set as the service names and sets them.
+"""The CloudWatch alarms of a target tracking policy, with names and settings as in the service.
 
-AlarmHigh and AlarmLow drive the policy; their states are the policy's own (capacity/autoscaling.py). The
-other two watch for changes of capacity by clients and follow their metric like any alarm; a policy of
-a metric of the client's own has none of those.
+AlarmHigh and AlarmLow drive the policy, which sets their states (capacity/autoscaling.py). The other two
+follow the provisioned capacity, which clients may change; a policy with a customized metric does not have
+them.
 
 Source: capacity.md section 2.13; V120.
 """
@@ -52,7 +52,7 @@ def references(target: Target, policy: ScalingPolicy) -> list[dict[str, str]]:
 
 
 async def sync(alarms: Alarms, target: Target, now_ns: int) -> None:
-    """Make the alarms in CloudWatch what the target's policy has them be. Writes only what differs."""
+    """Brings the alarms to the settings and states of the target's policy. Writes only changes."""
     policy = target.policy
     if policy is None or not policy.tracking.drawn_for:
         return
@@ -112,7 +112,7 @@ async def _delete(alarms: Alarms, target: Target, policy: ScalingPolicy, kinds: 
 
 
 def _settings(target: Target, policy: ScalingPolicy) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each alarm's members of PutMetricAlarm."""
+    """Yields the kind of each alarm with its members of PutMetricAlarm."""
     scaled, capacity = target.scaled, policy.tracking.drawn_for
     arn = target.policy_arn(policy)
     common = {

@@ -1,14 +1,13 @@
-"""Amazon CloudWatch as far as a database needs it: metrics read, alarms watched. On DynamoDB's own port.
+"""The part of Amazon CloudWatch that a database needs, on DynamoDB's own port: metrics and alarms.
 
-    service       the service: what operations work with
-    sources       where points come from: the tables' metrics, and those that clients put
-    statistics    which statistics there are, and what a point says of them
-    queries, arithmetic
-                  metric queries and metric math
+    service       the service, with which operations work
+    sources       the metrics of tables, and those that clients put
+    statistics    the names of statistics, and their values at a point
+    queries       metric queries; arithmetic and series_math: metric math; search: SEARCH
     alarm, alarms, reasons
                   one alarm; all of them, with their history; the words for their states
-    evaluation    the background job that moves alarms from state to state
-    registry      the only list of operations; they stand in `operations/`
+    evaluation    the background job that evaluates alarms
+    registry      the list of operations, which are in `operations/`
 
 Sources: botocore's model of CloudWatch (2010-08-01), its documentation of members, capacity.md section 2.14,
 metrics.md. Texts of errors are `Assumed:` unless they say otherwise.

@@ -1,4 +1,4 @@
-"""One metric alarm: what was asked for, and the state it is in."""
+"""A metric alarm: its settings and its state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from faradisc.engine.metrics.alarm_rule import AlarmRule, State
 from faradisc.services.cloudwatch.documents import from_document, to_document
 
 METRIC_DELAY_NS = 60 * SECOND_NS
-"""A period is looked at so long after its end, as auto scaling's points are (capacity.md section 2.13)."""
+"""From the end of a period to its evaluation, as in auto scaling (capacity.md section 2.13)."""
 
 _ACTIONS: Mapping[State, str] = {
     "OK": "OKActions",
@@ -25,7 +25,7 @@ _ACTIONS: Mapping[State, str] = {
 @dataclass(slots=True)
 class Alarm:
     scope: str
-    """Namespace of the catalog: what an account and a region are here."""
+    """Namespace of the catalog, for an account and a region."""
     region: str
     account: str
     name: str
@@ -38,12 +38,12 @@ class Alarm:
     reason: str = "Unchecked: Initial alarm creation"
     reason_data: str | None = None
     looked_ns: int = 0
-    """End of the last period that was looked at; 0: none yet."""
+    """End of the last evaluated period; 0: none yet."""
     tags: dict[str, str] = field(default_factory=dict)
     owner: str | None = None
-    """ARN of the scaling policy that the alarm belongs to, and that acts on it."""
+    """ARN of the scaling policy that the alarm drives."""
     driven: bool = False
-    """Its state is set by its owner and follows from the settings only by way of it."""
+    """Whether its owner sets its state."""
 
     @property
     def arn(self) -> str:
@@ -51,7 +51,7 @@ class Alarm:
 
     @property
     def period_s(self) -> int:
-        """Of the metric; of a metric query, the longest period in it."""
+        """The period of the metric, or the longest one of a metric query."""
         if "Metrics" not in self.settings:
             period: int = self.settings["Period"]
             return period
@@ -85,11 +85,11 @@ class Alarm:
         return enabled
 
     def actions(self) -> list[str]:
-        """ARNs of what the present state is to set off."""
+        """Returns the ARNs of the actions of the present state."""
         return self.settings.get(_ACTIONS[self.state], []) if self.actions_enabled else []
 
     def describe(self) -> dict[str, Any]:
-        """A MetricAlarm of the model."""
+        """Returns a MetricAlarm of the model."""
         described: dict[str, Any] = {
             "AlarmName": self.name,
             "AlarmArn": self.arn,

@@ -1,6 +1,6 @@
 """Metrics that clients put (PutMetricData): in memory, by the minute, bounded in number and in time.
 
-Points may come in any order of time, so they are kept by minute and not in a row, as those of tables are.
+Points may arrive in any order of time, unlike those of tables.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from faradisc.engine.metrics.metric_store import Dimensions, Statistic
 
 SERIES_MAX: Final = 10_000
 POINTS_MAX: Final = 15 * 24 * 60
-"""Of one series: the minutes of 15 days, as the service keeps them."""
+"""Per series: the minutes of 15 days, as in the service."""
 
 Name = tuple[str, str, str, Dimensions]
-"""Place, namespace, metric, dimensions."""
+"""Scope, namespace, metric, dimensions."""
 
 
 class TooManySeries(Exception):
-    """More metrics than are kept here."""
+    """The number of metrics is limited."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class CustomMetrics:
         self._series: dict[Name, CustomSeries] = {}
 
     def add(self, name: Name, at_ns: int, statistic: Statistic, unit: str) -> None:
-        """Put values into the minute of a moment. Raises: TooManySeries."""
+        """Adds values to the minute of a time. Raises TooManySeries."""
         series = self._series.get(name)
         if series is None:
             if len(self._series) >= SERIES_MAX:
@@ -54,7 +54,7 @@ class CustomMetrics:
             if len(series.order) > POINTS_MAX:
                 del series.minutes[series.order.pop(0)]
         else:
-            # Percentiles need every value: with a set of statistics among them, there are none.
+            # Percentiles need every value; a set of statistics has none.
             with_values = present.values is not None and statistic.values is not None
             present.merge(statistic)
             if not with_values:
@@ -84,7 +84,7 @@ class CustomMetrics:
         return None if series is None else series.unit
 
     def listed(self, scope: str) -> Iterator[tuple[Name, int]]:
-        """The series of a place, with the beginning of their last minute."""
+        """Yields the series of a scope with the beginning of their last minute."""
         for name, series in self._series.items():
             if name[0] == scope:
                 yield name, series.order[-1]

@@ -1,4 +1,4 @@
-"""JSON documents by key in one part of the store, for small registries that outlive a restart."""
+"""JSON documents by key in one part of the store, for small registries."""
 
 from __future__ import annotations
 

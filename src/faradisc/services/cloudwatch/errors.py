@@ -37,6 +37,6 @@ class ResourceNotFound(ServiceError):
 
 
 class ResourceNotFoundException(ServiceError):
-    """Of the operations on tags; its model has no text, only what was not found."""
+    """For operations on tags; its model has no text, only the resource."""
 
     status = 404

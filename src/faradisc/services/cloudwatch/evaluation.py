@@ -1,10 +1,10 @@
-"""The background job of alarms: looks at each period once, a moment after its end.
+"""The background job of alarms: evaluates each period once, a minute after its end.
 
-After a jump of the clock periods are caught up with, as long as metrics reach back; each state then carries
-the time at which it would have been seen.
+After a jump of the clock all periods are evaluated for which there are metrics, each state with the time at
+which the period would have been evaluated.
 
-Metrics live in memory. So after a start, an alarm made before it keeps its state until all that it looks at
-lies after the start.
+Metrics are in memory. So after a start, an older alarm keeps its state until all periods that it needs lie
+after the start.
 """
 
 from __future__ import annotations
@@ -32,12 +32,11 @@ class Evaluator:
         self._sources = sources
         self._clock = clock
         self._due_ns = 0
-        """No alarm has anything to look at before this..."""
+        """No period ends before this, while the alarms are those of `_seen_version`."""
         self._seen_version = -1
-        """...as long as they are the ones of this version."""
 
     async def step(self) -> bool:
-        """Look at what every alarm has to look at, a bounded number of periods. False when none had any."""
+        """Evaluates a bounded number of periods of every alarm. Returns whether there were any."""
         now_ns = self._clock.now_ns()
         if now_ns < self._due_ns and self._seen_version == self._alarms.version:
             return False
@@ -57,7 +56,7 @@ class Evaluator:
     async def _catch_up(self, alarm: Alarm, now_ns: int) -> None:
         period_ns = alarm.period_s * SECOND_NS
         if not alarm.looked_ns:
-            # A new alarm, or one with new settings, looks at the last period that is complete.
+            # A new alarm, or one with new settings, begins with the last complete period.
             newest = now_ns - METRIC_DELAY_NS
             alarm.looked_ns = newest - newest % period_ns - period_ns
         oldest = now_ns - CATCH_UP_NS
@@ -99,7 +98,7 @@ class Evaluator:
             try:
                 return dict(watched_series(self._sources, queries, start_ns, end_ns))
             except ValidationException:
-                return {}  # of this time's values the expression makes no series
+                return {}  # the expression has no series for the values of this time
         metric = MetricName(
             alarm.scope,
             settings["Namespace"],
@@ -115,5 +114,5 @@ class Evaluator:
 
 
 def _due_ns(alarm: Alarm) -> int:
-    """When the alarm's next period can be looked at."""
+    """Returns when the alarm's next period can be evaluated."""
     return alarm.looked_ns + alarm.period_s * SECOND_NS + METRIC_DELAY_NS

@@ -50,7 +50,7 @@ def checked_period(seconds: int) -> int:
 
 
 def queries_of(listed: Sequence[Mapping[str, Any]], scope: str) -> list[Query]:
-    """The queries, each after those it needs. Raises: ValidationException."""
+    """Returns the queries, each after those it needs. Raises ValidationException."""
     if not 1 <= len(listed) <= QUERIES_MAX:
         raise ValidationException(
             f"The collection MetricDataQueries must have between 1 and {QUERIES_MAX} elements"
@@ -116,10 +116,8 @@ def _metric_query(stat: Mapping[str, Any], id_: str, label: str | None, returned
 
 
 def _in_order(queries: list[Query]) -> list[Query]:
-    """Sorted so that nothing comes before what it needs. METRICS() needs metrics, not expressions.
-
-    Raises: ValidationException for a circle.
-    """
+    """Returns the queries, each after those it needs. METRICS() needs metrics, not expressions. Raises
+    ValidationException for a circle."""
     metrics = {query.id for query in queries if query.metric is not None}
     done = set(metrics)
     ordered = [query for query in queries if query.metric is not None]
@@ -135,13 +133,13 @@ def _in_order(queries: list[Query]) -> list[Query]:
 
 
 def _needed(query: Query, metrics: set[str]) -> set[str]:
-    """METRICS() stands for every metric; expressions are needed only where they are named."""
+    """Returns the ids that an expression needs: METRICS() needs every metric, and no expression."""
     assert query.expression is not None
     return set(query.needs) & (metrics | names_in(query.expression))
 
 
 def times_between(start_ns: int, end_ns: int, period_s: int) -> list[int]:
-    """Beginnings of the periods from start (rounded down) to end."""
+    """Returns the beginnings of the periods from start (rounded down) to end."""
     period_ns = period_s * SECOND_NS
     return list(range(start_ns - start_ns % period_ns, end_ns, period_ns))
 
@@ -149,10 +147,9 @@ def times_between(start_ns: int, end_ns: int, period_s: int) -> list[int]:
 def evaluate(
     sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int, scope: str | None = None
 ) -> dict[str, Series | Array]:
-    """The points of every returned query by id, oldest first.
+    """Returns the points of every returned query by id, oldest first. Raises ValidationException.
 
-    place: where a SEARCH finds metrics; None: an expression must not search.
-    Raises: ValidationException.
+    scope: where a SEARCH finds metrics; None: an expression must not search.
     """
     values: dict[str, Value] = {}
     periods = {query.id: query.period_s for query in queries if query.metric is not None}
@@ -185,7 +182,7 @@ def evaluate(
 
 
 def watched_series(sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int) -> Series:
-    """The one series that an alarm watches. Raises: ValidationException."""
+    """Returns the series that an alarm watches. Raises ValidationException."""
     ((id_, value),) = evaluate(sources, queries, start_ns, end_ns).items()
     if isinstance(value, Array):
         raise ValidationException(f"Id {id_} is an array, not a time series")
@@ -193,7 +190,7 @@ def watched_series(sources: Sources, queries: Sequence[Query], start_ns: int, en
 
 
 def _search_in(sources: Sources, scope: str, start_ns: int, end_ns: int, work: Work) -> Search:
-    """What SEARCH does: the metrics that the terms mean, in order of their names."""
+    """Returns the function SEARCH, which finds metrics in order of their names."""
 
     def search(terms: str, statistic: str, period_s: int) -> Array:
         from faradisc.services.cloudwatch.search import FOUND_MAX, condition_of, labels_of  # noqa: PLC0415 - few search

@@ -1,4 +1,4 @@
-"""Why an alarm is in its state, in CloudWatch's words and as its JSON.
+"""The reason of an alarm's state, in CloudWatch's words and as its JSON.
 
 Source: the examples in the documentation of DescribeAlarms and DescribeAlarmHistory.
 """
@@ -52,7 +52,7 @@ def reason(rule: AlarmRule, points: Points, before: State, after: State) -> str:
 def reason_data(
     rule: AlarmRule, points: Points, looked_ns: int, statistic: str | None, unit: str | None
 ) -> str:
-    """The same as JSON."""
+    """Returns the reason as JSON."""
     data: dict[str, Any] = {
         "version": "1.0",
         "queryDate": _iso(looked_ns),

@@ -1,16 +1,16 @@
-"""SEARCH: which metrics the terms of a search mean.
+"""SEARCH: the metrics that match the terms of a search.
 
-    {AWS/DynamoDB,TableName} MetricName="ConsumedReadCapacityUnits"    these dimensions and no others
+    {AWS/DynamoDB,TableName} MetricName="ConsumedReadCapacityUnits"    exactly these dimensions
     {AWS/DynamoDB,TableName} Consumed TableName=("Orders" OR "Logs")   a word of a name, one of two tables
-    Namespace="AWS/DynamoDB" throttle NOT key                          whatever the dimensions
+    Namespace="AWS/DynamoDB" throttle NOT key                          any dimensions
 
-Words are found inside names, whatever their case: names are cut where a capital, a digit or a mark begins
-something new, and a word's own pieces have to stand there in a row. What is quoted has to be the whole name,
-to the letter. Words search in namespaces, metric names, names and values of dimensions, unless `NAME=` says
-in which. NOT binds more strongly than AND, which needs not be written, and that more strongly than OR.
+A word matches inside names, in any case: names are cut into pieces at capitals, digits and marks, and must
+have the pieces of the word in sequence. A quoted term must be equal to the whole name. Words are looked for
+in namespaces, metric names, names and values of dimensions, unless `NAME=` limits them. NOT has precedence
+over AND, which may be omitted, and AND over OR.
 
 Source: CloudWatch's user guide, "CloudWatch search expression syntax". Assumed: at most 500 series are found,
-the first by name; labels; that quoted names are compared to the letter.
+the first by name; labels; the case of quoted names matters.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _PIECE: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+
 
 Condition = Callable[[MetricName], bool]
 Where = Callable[[MetricName], Iterable[str]]
-"""The names of a metric in which a word is looked for."""
+"""Returns the names of a metric in which a word is looked for."""
 
 
 def condition_of(terms: str) -> Condition:
-    """Raises: ValidationException."""
+    """Returns whether a metric matches, as a function. Raises ValidationException."""
     if len(terms) > TERMS_MAX:
         _refuse(terms, f"more than {TERMS_MAX} characters")
     return _Reader(terms).result()

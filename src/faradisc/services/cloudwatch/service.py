@@ -1,4 +1,4 @@
-"""CloudWatch beside DynamoDB: what its operations work with."""
+"""The service of CloudWatch, with which its operations work."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from faradisc.storage.api import Store
 
 
 class CloudWatch:
-    """The open service."""
-
     def __init__(self, store: Store, catalog: Catalog, clock: Clock, metrics_of: MetricsOf) -> None:
         self.clock = clock
         self.alarms = Alarms(store, clock)
@@ -22,7 +20,7 @@ class CloudWatch:
         self._catalog = catalog
 
     def scope(self, call: Call) -> str:
-        """Where the caller's tables are; metrics and alarms are apart by it as tables are."""
+        """Returns the namespace of the caller's tables, in which names of alarms are unique."""
         return self._catalog.resolve("-", call.region, call.account)[0]
 
     async def drop_all(self) -> None:

@@ -1,4 +1,4 @@
-"""Where points come from: the metrics of the tables of a place, and those that clients put."""
+"""The metrics of tables, and those that clients put."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from faradisc.engine.metrics.metric_store import Dimensions, MetricStore, Statis
 from faradisc.services.cloudwatch.custom import CustomMetrics
 
 MetricsOf = Callable[[str], MetricStore]
-"""The metrics of the tables of a namespace of the catalog."""
+"""Returns the metrics of the tables of a namespace of the catalog."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricName:
-    """One series of one place (an account and a region)."""
+    """One series of a scope (an account and a region)."""
 
     scope: str
     namespace: str
@@ -28,7 +28,7 @@ class MetricName:
         return self.scope, self.namespace, self.name, self.dimensions
 
     def describe(self) -> dict[str, Any]:
-        """A Metric of the model."""
+        """Returns a Metric of the model."""
         return {
             "Namespace": self.namespace,
             "MetricName": self.name,
@@ -37,7 +37,7 @@ class MetricName:
 
 
 def dimensions_of(listed: Sequence[Mapping[str, str]]) -> Dimensions:
-    """Dimensions of a request as the metrics have them."""
+    """Returns the dimensions of a request as the metrics have them."""
     return tuple(sorted((each["Name"], each["Value"]) for each in listed))
 
 
@@ -49,10 +49,10 @@ class Sources:
     def points(
         self, metric: MetricName, start_ns: int, end_ns: int, period_s: int
     ) -> list[tuple[int, Statistic]]:
-        """One point per period that has data, from start (inclusive) to end (exclusive).
+        """Returns one point per period that has data, from start (inclusive) to end (exclusive).
 
-        Periods begin at multiples of their length since the epoch. An exact set of dimensions finds
-        something; a part of one does not (metrics.md).
+        Periods begin at multiples of their length since the epoch. Only the complete set of dimensions of a
+        series finds it (metrics.md).
         """
         if metric.namespace == NAMESPACE:
             store = self._metrics_of(metric.scope)
@@ -67,12 +67,12 @@ class Sources:
         return self.custom.unit(metric.key)
 
     def listed(self, scope: str) -> Iterator[tuple[MetricName, int]]:
-        """Every series of a place with the beginning of its last minute, in no order."""
+        """Yields every series of a scope with the beginning of its last minute, in no order."""
         for (name, which), series in self._metrics_of(scope).series.items():
             yield MetricName(scope, NAMESPACE, name, which), series.last_ns
         for (_, namespace, name, which), last in self.custom.listed(scope):
             yield MetricName(scope, namespace, name, which), last
 
     def drop_all(self) -> None:
-        """Forget what clients put; the tables' metrics are not this module's."""
+        """Deletes the metrics that clients put."""
         self.custom.clear()

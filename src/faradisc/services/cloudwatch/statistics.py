@@ -1,7 +1,7 @@
-"""Which statistics there are, and what a point says of them.
+"""The names of statistics, and their values at a point.
 
 The five plain ones, and percentiles (`p0` to `p100`, ten decimals at most). The other extended statistics
-(trimmed means and counts, winsorised means, ranks: tm, tc, ts, wm, pr, iqr) are refused.
+(trimmed means and counts, winsorised means, ranks: tm, tc, ts, wm, pr, iqr) are rejected.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def is_statistic(name: str) -> bool:
 
 
 def value_of(statistic: Statistic, name: str) -> float | None:
-    """None for a percentile of values that are not known one by one."""
+    """Returns a statistic of a point; None for a percentile if single values are not known."""
     if name not in PLAIN and statistic.values is None:
         return None
     return float(statistic.get(name))

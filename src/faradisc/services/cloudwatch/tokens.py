@@ -1,4 +1,4 @@
-"""Metric expressions cut into tokens, and what their text says before anything is calculated."""
+"""The tokens of metric expressions, and the names and periods in them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from faradisc.errors import ValidationException
 
 SEARCH_PERIOD_S: Final = 300
-"""Of a search that names none."""
+"""The period of a search without one."""
 
 _TOKEN: Final = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)|(?P<name>[A-Za-z_]\w*)|(?P<text>\"[^\"]*\"|'[^']*')"
@@ -18,10 +18,8 @@ _TOKEN: Final = re.compile(
 
 
 def tokens(text: str) -> list[tuple[str, str]]:
-    """(kind, text) one after the other; kinds are number, name, text (with its quotes) and mark.
-
-    Raises: ValidationException.
-    """
+    """Returns (kind, text) of each token; kinds are number, name, text (with its quotes) and mark. Raises
+    ValidationException."""
     found, at = [], 0
     stripped = text.rstrip()
     while at < len(stripped):
@@ -34,23 +32,18 @@ def tokens(text: str) -> list[tuple[str, str]]:
 
 
 def refuse(text: str, why: str = "") -> NoReturn:
-    """Raises: ValidationException."""
+    """Raises ValidationException."""
     raise ValidationException(f"Error in expression {text!r}{': ' if why else ''}{why}")
 
 
 def names_in(text: str) -> set[str]:
-    """The ids that an expression names, with functions among them; METRICS names none by itself.
-
-    Raises: ValidationException for what is no expression.
-    """
+    """Returns the names in an expression: ids and functions. Raises ValidationException."""
     return {token for kind, token in tokens(text) if kind == "name"}
 
 
 def search_periods(text: str) -> list[int]:
-    """The periods in seconds of the searches in an expression; those that are none are left out.
-
-    Raises: ValidationException, as names_in.
-    """
+    """Returns the valid periods, in seconds, of the searches in an expression. Raises
+    ValidationException."""
     listed = tokens(text)
     found = []
     for at, token in enumerate(listed):
@@ -63,5 +56,5 @@ def search_periods(text: str) -> list[int]:
 
 
 def whole(digits: str) -> int | None:
-    """The whole number that is written there; None: it is none, or a monstrous one."""
+    """Returns a whole number of at most nine digits; None for other text."""
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None

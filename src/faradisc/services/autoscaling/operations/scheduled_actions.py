@@ -23,11 +23,11 @@ from faradisc.services.autoscaling.target import ScheduledAction, Target
 ACTIONS_PER_TARGET_MAX: Final = 200
 """Quotas of Application Auto Scaling."""
 _MOMENT_S_MAX: Final = 16_756_675_199
-"""The end of the year 2500: moments are kept in nanoseconds, of which 64 bits hold no 600 years."""
+"""The end of the year 2500: times in nanoseconds must fit in 64 bits."""
 
 
 async def put_scheduled_action(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
-    """Add an action, or change what the request names of the one of that name."""
+    """Adds an action, or changes the members that the request has in the action of that name."""
     request = call.request
     target = autoscaling.target(call)
     name = request["ScheduledActionName"]
@@ -60,7 +60,7 @@ async def put_scheduled_action(autoscaling: AutoScaling, call: Call) -> dict[str
 def _action(
     autoscaling: AutoScaling, call: Call, name: str, present: ScheduledAction | None
 ) -> ScheduledAction:
-    """What the request asks for; what it does not name is the present action's."""
+    """Returns the action of a request; members that it lacks are those of the present action."""
     request = call.request
     schedule = request.get("Schedule", present.schedule if present else None)
     if schedule is None:
@@ -95,7 +95,7 @@ def _check_zone(name: str | None) -> None:
         return
     try:
         ZoneInfo(name)
-    except (ValueError, OSError, KeyError):  # malformed, unreadable, unknown: it is all the same to a client
+    except (ValueError, OSError, KeyError):  # malformed, unreadable or unknown
         raise ValidationException(f"Invalid timezone: {name}") from None
 
 

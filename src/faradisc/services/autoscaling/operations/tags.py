@@ -17,7 +17,7 @@ from faradisc.services.autoscaling.target import Target
 
 
 def checked_tags(new: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
-    """Both together. Raises: ValidationException, TooManyTagsException."""
+    """Returns all tags. Raises ValidationException, TooManyTagsException."""
     for key in new:
         if key.lower().startswith("aws:"):
             raise ValidationException(f"Tag keys that begin with aws: are reserved: {key}")

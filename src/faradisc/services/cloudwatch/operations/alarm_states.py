@@ -12,7 +12,7 @@ from faradisc.services.cloudwatch.service import CloudWatch
 
 
 async def set_alarm_state(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
-    """Until the alarm's next look at its metric says otherwise."""
+    """Sets the state until the next evaluation of the alarm."""
     request = call.request
     alarm = cloudwatch.alarms.find(cloudwatch.scope(call), request["AlarmName"])
     if alarm is None:
@@ -37,7 +37,7 @@ async def disable_alarm_actions(cloudwatch: CloudWatch, call: Call) -> dict[str,
 
 
 async def _switch_actions(cloudwatch: CloudWatch, call: Call, *, enabled: bool) -> dict[str, Any]:
-    """Names of no alarm are passed over. Assumed: the model lists no error for them."""
+    """Names of missing alarms are ignored. Assumed: the model lists no error for them."""
     scope = cloudwatch.scope(call)
     found = (cloudwatch.alarms.find(scope, name) for name in call.request["AlarmNames"])
     await cloudwatch.alarms.enable_actions([alarm for alarm in found if alarm is not None], enabled)
@@ -45,7 +45,7 @@ async def _switch_actions(cloudwatch: CloudWatch, call: Call, *, enabled: bool) 
 
 
 async def delete_alarms(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
-    """All or none: one name of no alarm, and nothing is deleted."""
+    """Deletes all alarms, or none if one does not exist."""
     scope = cloudwatch.scope(call)
     found = []
     for name in dict.fromkeys(call.request["AlarmNames"]):

@@ -1,7 +1,7 @@
 """GetMetricData: many series at once, and expressions over them.
 
-Pages: at most MaxDatapoints values per answer. Every answer names every query; where values of one are still
-to come, its StatusCode is PartialData.
+An answer has at most MaxDatapoints values. It has every query; while values of one are missing, its
+StatusCode is PartialData.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from faradisc.services.cloudwatch.service import CloudWatch
 
 DATAPOINTS_MAX: Final = 100_800
 KEPT_NS: Final = POINTS_MAX * MINUTE_NS
-"""Nothing is older, so a range of years need not be walked."""
+"""No point is older, so a longer range is cut."""
 AHEAD_NS: Final = DAY_NS
-"""Nothing is newer."""
+"""No point is newer."""
 PERIODS_MAX: Final = 1_000_000
-"""Of all metrics of one request together, empty periods included."""
+"""Of all metrics of a request together, empty periods included."""
 
 Row = tuple[str, str, Series]
 """Id, label and points of one result."""
@@ -62,7 +62,7 @@ async def get_metric_data(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
 
 
 def _rows(query: Query, value: Series | Array) -> list[Row]:
-    """An array is as many results of one Id, each with the label of its own (behind the query's)."""
+    """Returns the results of a query. Each member of an array is one, with its label after the query's."""
     if not isinstance(value, Array):
         return [(query.id, query.label, value)]
     return [
@@ -72,7 +72,7 @@ def _rows(query: Query, value: Series | Array) -> list[Row]:
 
 
 def _page(rows: list[Row], newest_first: bool, size: int, token: str | None) -> dict[str, Any]:
-    """Values number `skipped` and following, all series in a row."""
+    """Returns a page of values, counted over all series in sequence. The token is the number of the first."""
     skipped = 0 if token is None else _read(token)
     room, before, results = size, 0, []
     for id_, label, series in rows:

@@ -1,4 +1,4 @@
-"""GetMetricStatistics: one series, several statistics of it, in one answer of at most 1,440 points."""
+"""GetMetricStatistics: several statistics of one series, at most 1,440 points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATAPOINTS_MAX: Final = 1440
 
 
 async def get_metric_statistics(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
-    """The sentence on too many points is the service's."""
+    """The text on too many points is the service's."""
     request = call.request
     plain, extended = request.get("Statistics"), request.get("ExtendedStatistics")
     if plain is None and extended is None:
@@ -76,7 +76,7 @@ def _period(seconds: int) -> int:
 def _datapoint(
     at_ns: int, point: Statistic, plain: list[str] | tuple[()], extended: list[str] | tuple[()], unit: str
 ) -> dict[str, Any] | None:
-    """None when nothing that is asked for is known."""
+    """Returns a Datapoint; None if no requested statistic is known."""
     values = {name: value_of(point, name) for name in plain}
     percentiles = {name: value_of(point, name) for name in extended}
     known = {name: value for name, value in percentiles.items() if value is not None}

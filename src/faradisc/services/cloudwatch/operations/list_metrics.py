@@ -1,4 +1,4 @@
-"""ListMetrics: which series there are, 500 on a page.
+"""ListMetrics: all series, 500 on a page.
 
 The service lists a metric for two weeks after its last point; Faradisc, while it is in memory.
 """

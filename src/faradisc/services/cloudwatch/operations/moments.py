@@ -12,7 +12,7 @@ SECONDS_MAX: Final = 253_402_300_799
 
 
 def moment_ns(seconds: float, member: str) -> int:
-    """Raises: InvalidParameterValueException for a time that no calendar has."""
+    """Returns nanoseconds since the epoch. Raises InvalidParameterValueException."""
     if not math.isfinite(seconds) or not 0 <= seconds <= SECONDS_MAX:
         raise InvalidParameterValueException(
             f"The parameter {member} must lie between the years 1970 and 9999."

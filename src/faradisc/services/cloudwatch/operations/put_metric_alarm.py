@@ -1,7 +1,7 @@
 """PutMetricAlarm: an alarm on a metric, or on an expression over metrics.
 
-Settings without behaviour behind them are refused. Actions are stored and returned; when one is due, the
-alarm's history says that it was not carried out.
+Settings that are not implemented are rejected. Actions are stored and returned; when one is due, the alarm's
+history has an entry that it was not carried out.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _check_queries(request: Mapping[str, Any], scope: str, cloudwatch: CloudWatc
         raise ValidationException(f"An alarm watches {METRICS_MAX} metrics at most")
     if sum(query.returned for query in queries) != 1:
         raise ValidationException("Exactly one element of the metrics list should return data")
-    # Calculated once, so that an expression without meaning is refused here and not found out at night.
+    # Calculated once, so that an invalid expression is rejected here.
     now_ns = cloudwatch.clock.now_ns()
     watched_series(cloudwatch.sources, queries, now_ns - 1, now_ns)
 

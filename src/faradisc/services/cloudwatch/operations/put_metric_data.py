@@ -29,7 +29,7 @@ _COUNT_MAX: Final = 2**53
 
 
 async def put_metric_data(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
-    """All points are checked before the first is taken."""
+    """Checks all points before the first is added."""
     request = call.request
     namespace = request["Namespace"]
     if namespace.startswith("AWS/"):
@@ -100,7 +100,7 @@ def _check_magnitude(value: float, member: str) -> None:
 
 
 def _whole(count: float) -> int:
-    """A number of samples. Fractions are refused: points here count values."""
+    """Returns a number of samples. Fractions are rejected: points count values."""
     if not 1 <= count <= _COUNT_MAX or count != int(count):
         raise InvalidParameterValueException(
             f"A count of {count} samples is not offered by this version of Faradisc."
