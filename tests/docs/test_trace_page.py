@@ -12,8 +12,15 @@ from faradisc.tools.planner.plan_file.key_file import read_keys
 from faradisc.tools.planner.plan_file.loading import load_plan, load_plans
 from faradisc.tools.planner.plan_file.plan import BUDGETS
 from faradisc.tools.planner.traces.cloudwatch import read_export
-from faradisc.tools.planner.traces.rate_file import READS, WRITES, read_rates
-from faradisc.tools.planner.traces.trace_format import Recorded, Trace, TraceCharge, TraceWriter
+from faradisc.tools.planner.traces.rate_file import read_rates
+from faradisc.tools.planner.traces.trace_format import (
+    READS,
+    WRITES,
+    Recorded,
+    Trace,
+    TraceCharge,
+    TraceWriter,
+)
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats" / "trace.md").read_text()

@@ -34,9 +34,9 @@ UNUSABLE = [
 @pytest.mark.parametrize("url", UNUSABLE)
 def test_unusable_addresses_raise_value_error(url: str) -> None:
     says = f"{url!r} is not an http:// or https:// address"
-    with pytest.raises(ValueError, match=r"^.* is not an http:// or https:// address$") as told:
+    with pytest.raises(ValueError, match=r"^.* is not an http:// or https:// address$") as raised:
         http_address(url)
-    assert str(told.value) == says
+    assert str(raised.value) == says
     with pytest.raises(ValueError, match="is not an http:// or https:// address"):
         Poster(url, timeout_s=1)
 

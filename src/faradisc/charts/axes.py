@@ -7,6 +7,7 @@ Lengths are pixels of the drawing, times are seconds since the beginning of what
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faradisc.charts.markup import Markup, element, join
@@ -104,7 +105,7 @@ def time_axis(frame: Frame, *, ago: bool = False) -> Markup:
     return join(element("path", d=path, class_="tick"), texts)
 
 
-def value_axis(frame: Frame, values: list[float], *, unit: str = "", suffix: str = "") -> Markup:
+def value_axis(frame: Frame, values: Sequence[float], *, unit: str = "", suffix: str = "") -> Markup:
     """Returns hair lines across and numbers on the left; `unit` stands above the topmost."""
     lines = "".join(f"M{frame.left:g} {frame.y(v):g}h{frame.inner:g}" for v in values)
     texts = [

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from faradisc.charts.axes import Frame, time_axis
 from faradisc.charts.markup import Markup, element, join, number
-from faradisc.charts.plots import Figure, figure
+from faradisc.charts.plots import figure
 from faradisc.charts.words import SPACE, brief
 
 LEVELS = 9
@@ -151,14 +152,14 @@ def heatmap(found: Grid, span_s: float, alternative: str, note: str, *, ago: boo
         time_axis(frame, ago=ago),
         _key(frame),
     )
-    extra = [
-        ("data_cells", _cells_attribute(found)),
-        ("data_parts", _partitions_attribute(found)),
-        ("data_top", number(frame.top)),
-        ("data_tall", number(frame.height)),
-        *([("data_ago", "")] if ago else []),
-    ]
-    return figure(Figure("Partition heat", drawing, frame, alternative, note, extra=tuple(extra)))
+    extra = {
+        "data_cells": _cells_attribute(found),
+        "data_parts": _partitions_attribute(found),
+        "data_top": number(frame.top),
+        "data_tall": number(frame.height),
+        **({"data_ago": ""} if ago else {}),
+    }
+    return figure("Partition heat", drawing, frame, alternative, note, extra=extra)
 
 
 def _cells(found: Grid, frame: Frame, tall: float) -> Markup:
@@ -187,14 +188,14 @@ def _cells(found: Grid, frame: Frame, tall: float) -> Markup:
 
 def _runs(found: Grid, row: int) -> list[tuple[int, int, int]]:
     """Returns (first column, end, level) of equal cells of a row, without those of level 0."""
-    runs: list[tuple[int, int, int]] = []
-    for column in range(found.columns):
-        shade = THROTTLED if found.throttled[row][column] else level(found.percents[row][column])
-        if runs and runs[-1][2] == shade and runs[-1][1] == column:
-            runs[-1] = (runs[-1][0], column + 1, shade)
-        else:
-            runs.append((column, column + 1, shade))
-    return [run for run in runs if run[2]]
+    cells = zip(found.percents[row], found.throttled[row], strict=True)
+    runs, column = [], 0
+    for shade, group in groupby(THROTTLED if hurt else level(percent) for percent, hurt in cells):
+        end = column + len(list(group))
+        if shade:
+            runs.append((column, end, shade))
+        column = end
+    return runs
 
 
 def _borders(found: Grid, frame: Frame, tall: float) -> Markup:
@@ -219,16 +220,9 @@ def _names(found: Grid, frame: Frame, tall: float) -> Markup:
     if tall < _NAMED_ROW_MIN or found.joined > 1:
         first = element("text", "first key", x=x, y=frame.top + 9, class_="tv")
         return join(first, element("text", "last key", x=x, y=frame.floor, class_="tv"))
+    middles = [(part, frame.top + (part.top + 0.5) * tall) for part in found.partitions if not part.split]
     return join(
-        element(
-            "text",
-            brief(part.life.name),
-            x=x,
-            y=round(frame.top + (part.top + 0.5) * tall + 4, 1),
-            class_="tv",
-        )
-        for part in found.partitions
-        if not part.split
+        element("text", brief(part.life.name), x=x, y=round(y + 4, 1), class_="tv") for part, y in middles
     )
 
 

@@ -7,11 +7,12 @@ readers, and has its numbers in an attribute for the cursor of the page's script
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from faradisc.charts.axes import Frame
-from faradisc.charts.markup import Markup, element, join, number
+from faradisc.charts.axes import Frame, time_axis, value_axis
+from faradisc.charts.markup import Child, Markup, element, join, number
 from faradisc.charts.words import units
 
 Value = float | None
@@ -135,70 +136,74 @@ def marks(frame: Frame, found: Sequence[Mark]) -> Markup:
     drawn = []
     for mark in found:
         x = frame.x(mark.at_s)
-        drawn.append(
-            element(
-                "g",
-                element("title", mark.text),
-                element(
-                    "path", d=f"M{number(x)} {number(frame.top)}v{number(frame.height)}", class_="thread"
-                ),
-                element(
-                    "path",
-                    d=f"M{number(x - 3.5)} {number(frame.top - 6)}h7l-3.5 6z",
-                    class_=f"flag {mark.style}",
-                ),
-            )
+        thread = f"M{number(x)} {number(frame.top)}v{number(frame.height)}"
+        flag = f"M{number(x - 3.5)} {number(frame.top - 6)}h7l-3.5 6z"
+        paths = (
+            element("path", d=thread, class_="thread"),
+            element("path", d=flag, class_=f"flag {mark.style}"),
         )
+        drawn.append(element("g", element("title", mark.text), *paths))
     return join(drawn)
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A drawing with its texts."""
+def chart(
+    title: str,
+    frame: Frame,
+    scale: Sequence[float],
+    layers: Child,
+    labels: Sequence[tuple[float, str, str]],
+    *,
+    note: str,
+    readings: Sequence[Series],
+    unit: str,
+    alternative: str = "",
+) -> Markup:
+    """Returns a figure of layers with both axes and `labels` at the right end. `alternative`: `note` by
+    default."""
+    drawing = join(value_axis(frame, scale, unit=unit), layers, ends(frame, labels), time_axis(frame))
+    return figure(title, drawing, frame, alternative or note, note, readings=readings, unit=unit)
 
-    title: str
-    drawing: Markup
-    frame: Frame
-    alternative: str
-    note: Markup | str = ""
-    """How to read the drawing, and what was left out."""
-    readings: tuple[Series, ...] = ()
-    """The numbers for the cursor."""
-    unit: str = ""
-    extra: tuple[tuple[str, str], ...] = ()
-    """More for the cursor: names and values of data attributes."""
 
-
-def figure(shown: Figure) -> Markup:
-    frame = shown.frame
+def figure(
+    title: str,
+    drawing: Markup,
+    frame: Frame,
+    alternative: str,
+    note: Markup | str = "",
+    *,
+    readings: Sequence[Series] = (),
+    unit: str = "",
+    extra: Mapping[str, str] = MappingProxyType({}),
+) -> Markup:
+    """Returns a drawing with its texts. `note`: how to read it, and what was left out; `readings`, `extra`:
+    numbers and more attributes for the cursor."""
     svg = element(
         "svg",
-        shown.drawing,
+        drawing,
         viewBox=f"0 0 {number(frame.width)} {number(frame.total)}",
         role="img",
-        aria_label=f"{shown.title}. {shown.alternative}",
+        aria_label=f"{title}. {alternative}",
     )
     data = {
         "data_span": number(frame.span_s),
         "data_left": number(frame.left),
         "data_inner": number(frame.inner),
-        "data_read": _readings(shown),
+        "data_read": _readings(unit, readings),
     }
-    live = bool(shown.readings or shown.extra)
-    plot = element("div", svg, class_="plot", **(data if live else {}), **dict(shown.extra))
+    plot = element("div", svg, class_="plot", **(data if readings or extra else {}), **extra)
     caption = element(
         "figcaption",
-        element("b", shown.title),
+        element("b", title),
         element("span", class_="reading"),
-        element("span", shown.note, class_="note") if shown.note else None,
+        element("span", note, class_="note") if note else None,
     )
     return element("figure", caption, plot)
 
 
-def _readings(shown: Figure) -> str:
+def _readings(unit: str, readings: Sequence[Series]) -> str:
     """Returns `unit;name=value,value;name=...`. Names have none of these characters."""
-    written = [shown.unit]
-    for series in shown.readings:
+    written = [unit]
+    for series in readings:
         values = ",".join("" if value is None else _compact(value) for value in series.values)
         written.append(f"{series.name}={values}")
     return ";".join(written)

@@ -18,7 +18,7 @@ from faradisc.charts.buckets import lows, peaks
 from faradisc.charts.heatmap import PERCENT_MAX, Life, grid, heatmap, leaves, level
 from faradisc.charts.markup import element, escape, join
 from faradisc.charts.page import page
-from faradisc.charts.plots import Figure, Series, area, ends, figure, line, stack
+from faradisc.charts.plots import Series, area, ends, figure, line, stack
 
 FRAME = Frame(span_s=100, high=10, height=100, left=0, right=0, top=0, width=100)
 """One pixel a second across, ten a unit up, zero at y 100."""
@@ -148,15 +148,13 @@ def test_line_names_do_not_overlap() -> None:
 
 def test_figure_has_title_alternative_text_and_numbers() -> None:
     drawn = figure(
-        Figure(
-            "Reads",
-            element("g"),
-            FRAME,
-            "Five at most.",
-            "how",
-            (Series("served", [1, None, 5000], "use"),),
-            "u",
-        )
+        "Reads",
+        element("g"),
+        FRAME,
+        "Five at most.",
+        "how",
+        readings=(Series("served", [1, None, 5000], "use"),),
+        unit="u",
     )
     parsed = ElementTree.fromstring(drawn)
     svg = parsed.find(".//svg")

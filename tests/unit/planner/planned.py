@@ -16,7 +16,7 @@ from faradisc.tools.planner.run import Engine, run
 
 RETRIES = ("none", "standard", "legacy")
 MOST_RETRIES = ("none", "standard", pytest.param("legacy", marks=pytest.mark.slow))
-"""Where ten attempts of everybody take long."""
+"""Ten attempts of every request take long."""
 
 
 ENGINES: tuple[Engine, ...] = ("events", "fluid")
@@ -36,14 +36,14 @@ def resource(outcome: Outcome, name: str) -> ResourceOutcome:
     return next(each for each in outcome.resources if each.name == name)
 
 
-def served(lane: DirectionSeries) -> float:
+def served(series: DirectionSeries) -> float:
     """Units served per second at the end of the run."""
-    return lane.consumed[-1]
+    return series.consumed[-1]
 
 
-def throttles(lane: DirectionSeries) -> dict[str, int]:
+def throttles(series: DirectionSeries) -> dict[str, int]:
     """Throttle events of the run by cause, those that occurred."""
-    return {cause: int(sum(counts)) for cause, counts in lane.throttled.items() if sum(counts)}
+    return {cause: int(sum(counts)) for cause, counts in series.throttled.items() if sum(counts)}
 
 
 def verdict_of(outcome: Outcome, key: str, name: str | None = None) -> str:

@@ -146,8 +146,8 @@ def _rates(random: Random, provisioned: bool) -> list[str]:
 
 
 def growing_plan(seed: int, retries: str) -> str:
-    """A plan in which capacity follows the traffic: auto scaling, banked units and on-demand growth over one
-    or two hours of changing load."""
+    """A plan in which capacity follows the traffic: auto scaling, burst capacity and on-demand growth over
+    one or two hours of changing load."""
     random = Random(f"growing {seed}")
     pick = random.choice
     lines = [

@@ -79,7 +79,7 @@ def test_what_is_there_is_spread_as_the_writes_are() -> None:
     assert any(each.startswith("T, item collection 'A': 10.01 GiB are") for each in outcome.verdict)
 
 
-def test_a_pace_tells_when_it_is_full() -> None:
+def test_growth_predicts_when_a_collection_is_full() -> None:
     a = found(items=4_000_000, rate=10).collections[0]
     left = 10 * GIB - a.gib_last * GIB
     assert a.full_in_days == pytest.approx(left / (7.5 * EACH) / 86_400, rel=0.001)
@@ -103,7 +103,7 @@ def test_one_of_many_equal_keys_stands_for_all() -> None:
     assert each.gib_first == pytest.approx(100_000 * EACH / GIB, rel=0.001)
 
 
-def test_keys_that_change_have_no_pace() -> None:
+def test_keys_that_change_have_no_growth_rate() -> None:
     outcome = found(keys="{sequential: {items_per_key: 20000}}", items=1_000_000, engine="fluid")
     (largest,) = outcome.collections
     assert (largest.key, largest.gib_first, largest.full_in_days) == ("U1", 0, None)

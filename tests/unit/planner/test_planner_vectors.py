@@ -13,8 +13,8 @@ both_engines = pytest.mark.parametrize("engine", ENGINES)
 
 
 @both_engines
-def test_v91_a_full_bank(engine: Engine) -> None:
-    """V91, D: 150 RCU with 45,000 banked serve 200 a second for 900 s, then 150."""
+def test_v91_full_burst_capacity(engine: Engine) -> None:
+    """V91, D: 150 RCU with 45,000 units of burst capacity serve 200 a second for 900 s, then 150."""
     found = outcome_of(
         """
         duration: 17m
@@ -91,8 +91,8 @@ def test_v101_a_cache_in_front_of_a_hot_item(engine: Engine) -> None:
 
 @pytest.mark.parametrize(("profile", "first"), [("classic-2017", 67), ("aws", None)])
 def test_v102_a_lowered_table(profile: str, first: int | None) -> None:
-    """V102, S4: 11,000 lowered to 200, one key at 100 W/s: classic throttles it when its bank of 5,454 is
-    spent, after about 67 s; modern serves it."""
+    """V102, S4: 11,000 lowered to 200, one key at 100 W/s: classic throttles it when its burst capacity of
+    5,454 is spent, after about 67 s; modern serves it."""
     found = outcome_of(
         f"""
         profile: {profile}
@@ -138,7 +138,7 @@ def test_v104_an_on_demand_table_under_full_load() -> None:
 
 @both_engines
 def test_v109_a_small_index_holds_back_its_table(engine: Engine) -> None:
-    """V109, X: an index of 100 WCU with 30,000 banked under 500 writes/s: 75 s at 500, then 100."""
+    """V109, X: an index of 100 WCU, 30,000 units of burst capacity, 500 writes/s: 75 s of 500, then 100."""
     found = outcome_of(
         """
         duration: 3m
@@ -188,7 +188,7 @@ def test_v123_scale_in() -> None:
     assert changes(SCALED.format(duration="20m", read=100, rate=35)) == [(991, "100 to 50 RCU")]
 
 
-def test_v125_a_spike_that_the_bank_serves() -> None:
+def test_v125_burst_capacity_serves_a_spike() -> None:
     """V125, S3, S4, X: 400/s for 90 s on 100 units: no throttle; 286 units come when it is over."""
     found = outcome_of(
         SCALED.format(duration="5m", read=100, rate=400).replace("keys:", "until: 90s, keys:"), "fluid"

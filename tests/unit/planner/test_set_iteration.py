@@ -21,7 +21,7 @@ SEEING = {"list", "tuple", "enumerate", "iter", "next", "map", "zip", "fromkeys"
 
 
 class Iterations(ast.NodeVisitor):
-    """Lines of one module in which a set is gone through in an order that somebody sees."""
+    """Lines of one module that iterate over a set in an order that has an effect."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.lines: list[int] = []
@@ -119,7 +119,7 @@ def test_no_set_is_gone_through(path: Path) -> None:
     "body",
     [
         "for one in {x for x in xs}: ...",
-        "own = {x.cell for x in xs}\nparts = {cell: [] for cell in own}",
+        "own = {x.bucket for x in xs}\nparts = {bucket: [] for bucket in own}",
         "own = set(xs)\nreturn [one for one in own]",
         "return list(self.held)",
         "return [*found(xs)]",
@@ -134,7 +134,7 @@ def test_it_would_be_seen(body: str) -> None:
     "body",
     [
         "return sorted({x for x in xs})",
-        "own = {x.cell for x in xs}\nreturn [x for x in xs if x in own]",
+        "own = {x.bucket for x in xs}\nreturn [x for x in xs if x in own]",
         "return sum(x.size for x in self.held)",
         "return {x: x in given for x in xs}",
     ],
@@ -147,7 +147,7 @@ def in_class(body: str) -> ast.Module:
     text = """
         def found(xs) -> set[int]: ...
         class C:
-            def __init__(self): self.held: set[Cell] = set()
+            def __init__(self): self.held: set[Bucket] = set()
             def f(self, xs, given: set[int]):
     """
     lines = [f"        {line}" for line in body.splitlines()]

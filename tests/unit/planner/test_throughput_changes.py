@@ -32,7 +32,7 @@ def plan(table: str, *, duration: str = "10m", rate: str = "0") -> str:
     return PLAN.format(table=table, duration=duration, rate=rate)
 
 
-def told(outcome: Outcome, kinds: Sequence[str] = ("changed",)) -> list[tuple[float, str]]:
+def reported(outcome: Outcome, kinds: Sequence[str] = ("changed",)) -> list[tuple[float, str]]:
     return [(event.at_s, event.words) for event in outcome.events if event.kind in kinds]
 
 
@@ -42,20 +42,20 @@ def test_a_raise_acts_when_its_partitions_are_there(engine: Engine) -> None:
     started = [event.at_s for event in found.events if event.kind == "split-started"]
     done = [event.at_s for event in found.events if event.kind == "split"]
     assert (set(started), set(done), len(done)) == ({120}, {180}, 3)
-    assert told(found) == [(181, "UpdateTable: 1 RCU and 50 WCU from now on, over 6 partitions")]
+    assert reported(found) == [(181, "UpdateTable: 1 RCU and 50 WCU from now on, over 6 partitions")]
     (writes,) = [each.write for each in found.resources]
     assert writes.provisioned[2:5] == (20, 50, 50), "at the ends of minutes"
 
 
 def test_what_needs_no_doubling_acts_a_second_later() -> None:
     found = outcome_of(plan("read: 1, write: 29, changes: [{at: 2m, write: 20}, {at: 4m, write: 29}]"))
-    assert [at_s for at_s, _ in told(found)] == [121, 241]
+    assert [at_s for at_s, _ in reported(found)] == [121, 241]
 
 
 def test_a_change_waits_until_the_table_takes_it() -> None:
     changes = "[{at: 2m, write: 50}, {at: 150s, write: 49}]"
     found = outcome_of(plan(f"read: 1, write: 20, changes: {changes}"))
-    assert [at_s for at_s, _ in told(found)] == [181, 182]
+    assert [at_s for at_s, _ in reported(found)] == [181, 182]
 
 
 def test_changes_of_one_moment_are_one_update() -> None:
@@ -64,14 +64,14 @@ def test_changes_of_one_moment_are_one_update() -> None:
         read: 1, write: 20, indexes: {g: {read: 1, write: 20, projection: all}},
         changes: [{at: 2m, write: 21}, {at: 2m, index: g, write: 50}]"""
     found = outcome_of(plan(table))
-    assert [at_s for at_s, _ in told(found)] == [181, 181]
+    assert [at_s for at_s, _ in reported(found)] == [181, 181]
     rates = {each.name: each.write.provisioned[1:4] for each in found.resources}
     assert rates == {"T": (20, 20, 21), "T/index/g": (20, 20, 50)}
 
 
 def test_a_switch_of_mode_is_as_quick_as_it_was() -> None:
     found = outcome_of(plan("read: 1, write: 20, changes: [{at: 1m, mode: on-demand}, {at: 5m, write: 50}]"))
-    assert [at_s for at_s, _ in told(found)] == [210, 380]
+    assert [at_s for at_s, _ in reported(found)] == [210, 380]
 
 
 RISING = "{steps: [{at: 0s, rate: 8}, {at: 10m, rate: 17}, {at: 50m, rate: 60}, {at: 70m, rate: 26}]}"
@@ -94,7 +94,7 @@ def test_both_engines_see_the_same(table: str, profile: str) -> None:
     text = plan(table, duration="90m", rate=RISING).replace("profile: aws", f"profile: {profile}")
     assert compare(text).percent <= 1
     by_events, fluid = outcome_of(text, "events"), outcome_of(text, "fluid", arrivals=1)
-    raised = [[each for each in told(found) if "refused" not in each[1]] for found in (by_events, fluid)]
+    raised = [[each for each in reported(found) if "refused" not in each[1]] for found in (by_events, fluid)]
     assert raised[0] == raised[1]
 
 
@@ -135,7 +135,7 @@ def test_limits_and_changes_that_meet_an_update_hold_when_it_has_ended() -> None
     text = plan(table).replace("duration: 10m", "duration: 10m\n    start: 2026-11-02T00:00:00Z")
     found = outcome_of(text)
     assert updates(found) == [[(133, "60 to 150 WCU")]]
-    assert [at_s for at_s, _ in told(found)] == [71, 72]
+    assert [at_s for at_s, _ in reported(found)] == [71, 72]
 
 
 def test_the_splits_of_a_decision_begin_with_it() -> None:

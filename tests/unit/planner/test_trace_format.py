@@ -59,7 +59,7 @@ def test_a_recording_is_replayed() -> None:
         "Orders: PutItem": 2400,
         "Orders: GetItem": 120,
     }
-    # 3,000 units were banked and 1,200 flow in: nothing is refused.
+    # 3,000 units were saved and 1,200 flow in: nothing is throttled.
     assert (found.totals.throttled, found.totals.write_units, found.totals.read_units) == (0, 4800, 60)
     assert (
         sum(orders.write.consumed) * 60 == 2400 == sum(resource(found, "Orders/index/g").write.consumed) * 60
@@ -102,7 +102,7 @@ def test_pages_that_cross_partitions_replay_alike() -> None:
 
 
 def test_on_smaller_tables_of_a_plan_it_throttles() -> None:
-    """What if the table had 1 WCU, and no bank?"""
+    """What if the table had 1 WCU, and no burst capacity?"""
     trace = scanned(written())
     text = """
 profile: documented

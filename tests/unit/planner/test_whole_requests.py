@@ -1,6 +1,6 @@
 """A table or an index that is asked for far more than its rate uses exactly its rate in every minute, in
-both engines: there is always somebody to take what flows in. In fluid, rounding used to leave a unit or two
-over, and a minute in which a throttled table used less than its rate is one in which adaptive capacity of
+both engines: there is always a request that takes new capacity. In fluid, rounding used to leave a unit or
+two over, and a minute in which a throttled table used less than its rate is one in which adaptive capacity of
 `classic-2017` draws a delay: all that came after it was minutes early or late (by 1.1 % of what was asked
 for in growing_plan(26, "standard"))."""
 

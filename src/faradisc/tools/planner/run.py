@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from faradisc.capacity.config import UNIT
+from faradisc.capacity.throttle import Cause
 from faradisc.charts.words import brief
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.plan import Plan
@@ -20,15 +20,12 @@ from faradisc.tools.planner.results.event_rows import event_rows
 from faradisc.tools.planner.results.headroom import HeadroomNote
 from faradisc.tools.planner.results.hot_keys import hot_keys
 from faradisc.tools.planner.results.outcome import (
-    CAUSES,
-    AlarmState,
     DirectionSeries,
     ItemCollection,
     Number,
     Outcome,
     PartitionSeries,
     ResourceOutcome,
-    ScalingTimeline,
     Series,
     Skipped,
     ThrottleSummary,
@@ -36,7 +33,7 @@ from faradisc.tools.planner.results.outcome import (
     Waits,
     number,
 )
-from faradisc.tools.planner.simulation.auto_scaler import AutoScaler, auto_scalers
+from faradisc.tools.planner.simulation.auto_scaler import auto_scalers
 from faradisc.tools.planner.simulation.discrete_event import DiscreteEventEngine, requests_of
 from faradisc.tools.planner.simulation.recorder import (
     DirectionRecord,
@@ -46,7 +43,7 @@ from faradisc.tools.planner.simulation.recorder import (
     RunRecorder,
 )
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.traces.replay import replay, request_of
+from faradisc.tools.planner.traces.replay import replay
 from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.key_distributions import Fixed
 from faradisc.tools.planner.workload.streams import Flow
@@ -58,24 +55,13 @@ Engine = Literal["events", "fluid"]
 SAMPLES_MAX = 4 * 1440
 """Longer runs have samples of more than a minute."""
 EVENTS_ENGINE_MAX = 1_000_000
-"""Plans with more requests than this run fluid unless told otherwise: events would take minutes."""
+"""Plans with more requests than this run on the fluid engine by default: events would take minutes."""
 
 
 def choose_engine(plan: Plan) -> Engine:
     """Events where they are affordable, which is where they show the most."""
     most = sum(flow.most for flow in plan.traffic)
     return "events" if most * plan.duration_s <= EVENTS_ENGINE_MAX else "fluid"
-
-
-@dataclass
-class _Watched:
-    """What is followed over the samples beside the recorder's own notes."""
-
-    scaler: AutoScaler
-    desired: list[int]
-    provisioned: list[int]
-    high: list[AlarmState]
-    low: list[AlarmState]
 
 
 def run(
@@ -99,33 +85,70 @@ def run(
     step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
     recorder = RunRecorder(tables, step_s)
     demands = {record: cost.DirectionDemand(record) for record in recorder.directions}
-    recorder.before_second.extend(demand.end_second for demand in demands.values())
-    rooms = [HeadroomNote(record, tables.start_ns) for record in recorder.directions]
-    recorder.before_second.extend(room.end_second for room in rooms)
-    watched = [_Watched(scaler, [], [], [], []) for scaler in auto_scalers(tables)]
-    recorder.on_sample.append(lambda: _sample_scaling(watched))
+    notes = [HeadroomNote(record, tables.start_ns) for record in recorder.directions]
+    recorder.before_second += [demand.end_second for demand in demands.values()]
+    recorder.before_second += [note.end_second for note in notes]
+    scalers = auto_scalers(tables)
+    recorder.on_sample += [scaler.sample for scaler in scalers]
     if progress is not None:
         recorder.on_sample.append(lambda: progress(recorder.samples * step_s))
     seed = plan.seed if arrivals is None else arrivals
     by_name = {table.name: table for table in plan.tables}
     flows = [Flow(flow, by_name[flow.table], recorder, seed) for flow in plan.traffic]
     if chosen == "fluid":
-        duration_s = _fluid_engine(plan)(tables, recorder, flows).run(
-            plan.duration_s, drawn=arrivals is not None
-        )
+        fluid = _fluid_engine(plan)(tables, recorder, flows)
+        duration_s = fluid.run(plan.duration_s, drawn=arrivals is not None)
     else:
-        requests = (
-            requests_of(flows, tables, plan.duration_s, seed)
-            if trace is None
-            else (request_of(each, plan.retries) for each in replay(trace, tables, recorder))
-        )
+        requests = requests_of(flows, tables, plan.duration_s, seed)
+        if trace is not None:
+            requests = replay(trace, tables, recorder, plan.retries)
         duration_s = DiscreteEventEngine(tables, recorder, seed).run(requests, plan.duration_s)
     if duration_s % step_s:
         recorder.end_sample(duration_s)
     for demand in demands.values():
         demand.finish()
-    done = _Finished(plan, chosen, recorder, demands, rooms, watched, flows, duration_s, trace)
-    return _outcome(done)
+
+    lasted_s = max(duration_s, 1)
+    resources = tuple(_resource(record, recorder, duration_s) for record in recorder.resources)
+    totals = _totals(FlowRecord.of_all(recorder.flows))
+    keys = hot_keys(recorder, flows, lasted_s)
+    allowed = headline.allowed_percent(plan.budgets)
+    money = cost.costs(recorder.resources, demands, lasted_s, plan.prices, allowed_percent=allowed)
+    rooms = tuple(found for note in notes if (found := note.finish()) is not None)
+    collections = tuple(_collections(plan, recorder, flows, duration_s))
+    rows, left_out = event_rows(recorder, plan)
+    budgets = headline.judge_budgets(plan.budgets, totals, money, keys, resources)
+    skipped = plan.skipped
+    if trace is not None:
+        skipped = Skipped(trace.skipped, trace.lines_read, tuple(trace.mistakes))
+    return Outcome(
+        name=plan.name,
+        description=plan.description,
+        file=plan.file,
+        engine=chosen,
+        profile=plan.profile,
+        seed=plan.seed,
+        start=datetime.fromtimestamp(plan.start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        duration_s=duration_s,
+        step_s=step_s,
+        samples=recorder.samples,
+        assumptions=_assumptions(plan, chosen, trace),
+        totals=totals,
+        flows=tuple(map(_totals, recorder.flows)),
+        resources=resources,
+        events=rows,
+        events_left_out=left_out,
+        scaling=tuple(scaler.timeline() for scaler in scalers),
+        hot_keys=keys,
+        costs=money,
+        budgets=budgets,
+        headline=headline.headline(totals, budgets, keys, resources, money),
+        verdict=headline.findings(totals, resources, keys, money, collections=collections, rooms=rooms),
+        variant=plan.variant,
+        skipped=skipped,
+        headroom=rooms,
+        collections=collections,
+    )
 
 
 def _fluid_engine(plan: Plan) -> type[FluidEngine]:
@@ -139,105 +162,25 @@ def _fluid_engine(plan: Plan) -> type[FluidEngine]:
     return FluidEngine
 
 
-def _sample_scaling(watched: list[_Watched]) -> None:
-    for each in watched:
-        high, low = each.scaler.alarms
-        each.desired.append(each.scaler.desired)
-        each.provisioned.append(each.scaler.present())
-        each.high.append(high)
-        each.low.append(low)
-
-
 # --- The outcome ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Finished:
-    """A run that is over, before it is told."""
-
-    plan: Plan
-    engine: Engine
-    recorder: RunRecorder
-    demands: dict[DirectionRecord, cost.DirectionDemand]
-    rooms: list[HeadroomNote]
-    watched: list[_Watched]
-    flows: list[Flow]
-    duration_s: int
-    trace: Trace | None
-
-
-def _outcome(done: _Finished) -> Outcome:
-    plan, recorder, duration_s = done.plan, done.recorder, done.duration_s
-    resources = tuple(_resource(record, recorder, duration_s) for record in recorder.resources)
-    parts = [_totals(record) for record in recorder.flows]
-    totals = _totals(_all(recorder.flows))
-    keys = hot_keys(recorder, done.flows, max(duration_s, 1))
-    money = cost.costs(
-        recorder.resources,
-        done.demands,
-        max(duration_s, 1),
-        plan.prices,
-        allowed_percent=headline.allowed_percent(plan.budgets),
-    )
-    rooms = tuple(found for room in done.rooms if (found := room.finish()) is not None)
-    collections = tuple(_collections(done))
-    rows, left_out = event_rows(recorder, plan)
-    budgets = headline.judge_budgets(plan.budgets, totals, money, keys, resources)
-    return Outcome(
-        name=plan.name,
-        description=plan.description,
-        file=plan.file,
-        engine=done.engine,
-        profile=plan.profile,
-        seed=plan.seed,
-        start=datetime.fromtimestamp(plan.start_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        duration_s=duration_s,
-        step_s=recorder.step_s,
-        samples=recorder.samples,
-        assumptions=_assumptions(plan, done.engine, done.trace),
-        totals=totals,
-        flows=tuple(parts),
-        resources=resources,
-        events=rows,
-        events_left_out=left_out,
-        scaling=tuple(_timeline(each) for each in done.watched),
-        hot_keys=keys,
-        costs=money,
-        budgets=budgets,
-        headline=headline.headline(totals, budgets, keys, resources, money),
-        verdict=headline.findings(totals, resources, keys, money, collections=collections, rooms=rooms),
-        variant=plan.variant,
-        skipped=plan.skipped if done.trace is None else _skipped(done.trace),
-        headroom=rooms,
-        collections=collections,
-    )
-
-
-def _collections(done: _Finished) -> Iterator[ItemCollection]:
-    """The largest item collections of each table with local indexes."""
-    for table in done.plan.tables:
+def _collections(
+    plan: Plan, recorder: RunRecorder, flows: list[Flow], duration_s: int
+) -> Iterator[ItemCollection]:
+    """Yields the largest item collections of each table with local indexes."""
+    for table in plan.tables:
         if not table.locals:
             continue
-        mine = [flow for flow in done.flows if flow.plan.table == table.name and flow.growth is not None]
-        lasting = [flow for flow in mine if isinstance(flow.keys, Fixed)]
-        adding = [flow for flow in lasting if flow.plan.effect == "add"] or lasting
-        shapes = [
-            (flow.keys.shape(0, 0, 1), flow.growth.taken)
-            for flow in adding
-            if flow.growth is not None and flow.growth.taken
-        ]
-        gained = dict(done.recorder.growth[table.name].bytes)
-        for flow in mine:
-            assert flow.growth is not None
-            for name, size in flow.growth.by_key(flow.record.admitted).items():
-                gained[name] = gained.get(name, 0) + size
+        mine = [(flow, growth) for flow in flows if flow.plan.table == table.name and (growth := flow.growth)]
+        lasting = [each for each in mine if isinstance(each[0].keys, Fixed)]
+        adding = [each for each in lasting if each[0].plan.effect == "add"] or lasting
+        shapes = [(flow.keys.shape(0, 0, 1), growth.taken) for flow, growth in adding if growth.taken]
+        gained = Tally(recorder.growth[table.name].bytes)
+        for flow, growth in mine:
+            gained.update(growth.by_key(flow.record.admitted))
         before = item_collections.spread(item_collections.collected_bytes(table), shapes)
-        same = len(lasting) == len(mine)
-        yield from item_collections.largest(table.name, before, gained, same, done.duration_s)
-
-
-def _skipped(trace: Trace) -> Skipped:
-    return Skipped(trace.skipped, trace.lines_read, tuple(trace.mistakes))
+        yield from item_collections.largest(table.name, before, gained, lasting == mine, duration_s)
 
 
 def _resource(record: ResourceRecord, recorder: RunRecorder, duration_s: int) -> ResourceOutcome:
@@ -249,8 +192,8 @@ def _resource(record: ResourceRecord, recorder: RunRecorder, duration_s: int) ->
         table=member.table.name,
         index=member.index.name if member.index is not None else None,
         mode="PAY_PER_REQUEST" if member.resource.on_demand else "PROVISIONED",
-        read=_lane(record.directions[0], lengths),
-        write=_lane(record.directions[1], lengths),
+        read=_direction(record.directions[0], lengths),
+        write=_direction(record.directions[1], lengths),
         partition_count=tuple(record.counts),
         partitions=tracks,
         busiest=headline.busiest(tracks, recorder.step_s),
@@ -271,15 +214,14 @@ def _per_second(half_units: list[int], lengths: list[int]) -> Series:
     return tuple(number(half / 2 / length) for half, length in zip(half_units, lengths, strict=True))
 
 
-def _lane(record: DirectionRecord, lengths: list[int]) -> DirectionSeries:
+def _direction(record: DirectionRecord, lengths: list[int]) -> DirectionSeries:
     maximum = record.limiter.maximum
-    by_name = [{cause.value: count for cause, count in sample.items()} for sample in record.causes]
     return DirectionSeries(
         offered=_per_second(record.series_offered, lengths),
         consumed=_per_second(record.series_consumed, lengths),
         consumed_peak=tuple(number(half / 2) for half in record.consumed_peak),
         provisioned=tuple(record.provisioned),
-        throttled={cause: tuple(sample.get(cause, 0) for sample in by_name) for cause in CAUSES},
+        throttled={cause.value: tuple(sample[cause] for sample in record.causes) for cause in Cause},
         burst=tuple(None if held is None else number(held / UNIT) for held in record.burst),
         burst_max=tuple(None if held is None else number(held / UNIT) for held in record.burst_max),
         maximum=maximum.rate if maximum is not None else None,
@@ -307,54 +249,20 @@ def _partition(track: PartitionRecord, lengths: list[int]) -> PartitionSeries:
 
 
 def _throttles(record: ResourceRecord) -> ThrottleSummary:
-    events: dict[str, int] = {}
-    for lane, direction in zip(record.directions, "RW", strict=True):
-        for cause in CAUSES:
-            count = sum(count for each, count in lane.events.items() if each.value == cause)
-            if count:
-                events[f"{direction} {cause}"] = count
-    firsts = [lane.first_s for lane in record.directions if lane.first_s is not None]
-    worst = max(record.directions, key=lambda lane: lane.worst_events)
+    events = {
+        f"{direction} {cause.value}": each.events[cause]
+        for each, direction in zip(record.directions, "RW", strict=True)
+        for cause in Cause
+        if each.events[cause]
+    }
+    worst = max(record.directions, key=lambda each: each.worst_events)
     return ThrottleSummary(
         events=events,
-        first_s=min(firsts, default=None),
+        first_s=min((each.first_s for each in record.directions if each.first_s is not None), default=None),
         worst_second_s=worst.worst_s,
         worst_second_events=worst.worst_events,
-        longest_throttled_s=max(lane.longest_s for lane in record.directions),
+        longest_throttled_s=max(each.longest_s for each in record.directions),
     )
-
-
-def _timeline(watched: _Watched) -> ScalingTimeline:
-    scaler = watched.scaler
-    decreases = scaler.virtual.decreases.accepted_ns
-    return ScalingTimeline(
-        resource=scaler.virtual.name,
-        direction=scaler.direction,
-        minimum=scaler.tracking.minimum,
-        maximum=scaler.tracking.maximum,
-        target_percent=number(scaler.settings.target_percent),
-        desired=tuple(watched.desired),
-        provisioned=tuple(watched.provisioned),
-        high_alarm=tuple(watched.high),
-        low_alarm=tuple(watched.low),
-        decreases_used=len(decreases),
-        events=tuple(scaler.events),
-    )
-
-
-# --- Totals ---------------------------------------------------------------------------------------------
-
-
-def _all(notes: list[FlowRecord]) -> FlowRecord:
-    total = FlowRecord("all")
-    for record in notes:
-        for name in ("offered", "cached", "attempts", "admitted", "throttled", "lost"):
-            setattr(total, name, getattr(total, name) + getattr(record, name))
-        total.read_half += record.read_half
-        total.write_half += record.write_half
-        total.waits.update(record.waits)
-        total.at_attempt.update(record.at_attempt)
-    return total
 
 
 def _totals(record: FlowRecord) -> Totals:
@@ -402,7 +310,7 @@ def _waits(waits: Tally[int], at_attempt: Tally[int]) -> Waits:
     )
 
 
-# --- What the reader must know --------------------------------------------------------------------------
+# --- Assumptions ----------------------------------------------------------------------------------------
 
 
 def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, ...]:
@@ -423,14 +331,14 @@ def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, 
         for table in plan.tables
         if table.locals and table.items
     ]
+    if trace is not None:
+        said.append("Recorded requests are replayed at their recorded times, throttled ones included.")
+        return (*said, *plan.assumptions)
     if engine == "fluid":
         said.append("Fluid: requests of one second are one quantity; waits are means per attempt.")
         if any(flow.retries.fixed for flow in plan.traffic):
             said.append("Fluid: clients retry after fixed times, so throttled attempts are a rough estimate.")
-    elif trace is None:
+    else:
         said.append("Requests of a stream come at random moments of each second.")
-    if trace is not None:
-        said.append("Recorded requests are replayed at their recorded times, refused ones included.")
-    if trace is None:
-        said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic if flow.half_units is None]
+    said += [f"{flow.name}: {flow.keys.words}." for flow in plan.traffic if flow.half_units is None]
     return (*said, *plan.assumptions)

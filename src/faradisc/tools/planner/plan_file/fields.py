@@ -31,29 +31,28 @@ def mistake(what: str, remedy: str, at: Path = ()) -> PydanticCustomError:
     return PydanticCustomError("plan", "{what}", {"what": what, "remedy": remedy, "at": tuple(at)})
 
 
+_WRITE_ONE = "Write one, for example 100."
+_TOO_LONG = f"a number has at most {DIGITS_MAX} digits", _WRITE_ONE
+_EXPLAINED = {
+    "dict_type": ("here should be members, name: value", "Indent them below this line."),
+    "list_type": ("here should be a list", 'Begin each entry with "- ".'),
+    **dict.fromkeys(("decimal_max_digits", "int_parsing_size"), _TOO_LONG),
+    **dict.fromkeys(("bool_parsing", "bool_type"), ("{} is neither true nor false", "Write true or false.")),
+    **dict.fromkeys(("string_type", "string_too_short"), ("here should be a text", "Write one value.")),
+    **dict.fromkeys(("int_parsing", "int_type"), ("{} is not a whole number", _WRITE_ONE)),
+}
+
+
 def explained(error: ErrorDetails) -> tuple[str, str]:
     """Returns what is wrong, and what to write instead, for an error of pydantic's own types."""
     context, given = error.get("ctx", {}), str(error["input"])
     text = repr(given if len(given) <= DIGITS_MAX else f"{given[:DIGITS_MAX]}...")
-    match error["type"]:
-        case "dict_type":
-            return "here should be members, name: value", "Indent them below this line."
-        case "list_type":
-            return "here should be a list", 'Begin each entry with "- ".'
-        case "greater_than_equal":
-            return f"{given} is below {int(context['ge'])}", f"Write {int(context['ge'])} or more."
-        case "less_than_equal":
-            return f"{given} is above {int(context['le'])}", f"Write {int(context['le'])} or less."
-        case "decimal_max_digits" | "int_parsing_size":
-            return f"a number has at most {DIGITS_MAX} digits", "Write one, for example 100."
-        case "bool_parsing" | "bool_type":
-            return f"{text} is neither true nor false", "Write true or false."
-        case "string_type" | "string_too_short":
-            return "here should be a text", "Write one value."
-        case "int_parsing" | "int_type":
-            return f"{text} is not a whole number", "Write one, for example 100."
-        case _:
-            return f"{text} is not a number", "Write one, for example 100."
+    if error["type"] == "greater_than_equal":
+        return f"{given} is below {int(context['ge'])}", f"Write {int(context['ge'])} or more."
+    if error["type"] == "less_than_equal":
+        return f"{given} is above {int(context['le'])}", f"Write {int(context['le'])} or less."
+    what, remedy = _EXPLAINED.get(error["type"], ("{} is not a number", _WRITE_ONE))
+    return what.format(text), remedy
 
 
 def reader(read: Callable[[str], Any]) -> BeforeValidator:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -44,17 +43,15 @@ class Sequential(Members):
     items_per_key: Annotated[int, Field(ge=1), Example("items_per_key: 100")]
 
 
-@dataclass(frozen=True, slots=True)
-class KeyFile:
-    name: str
-    weights: list[tuple[str, Fraction]]
+KeyFile: TypeAlias = tuple[str, list[tuple[str, Fraction]]]
+"""The name of a file, and its keys with weights."""
 
 
 def _read_file(name: object, info: ValidationInfo[dict[str, LinesOf]]) -> KeyFile:
     if not isinstance(name, str):
         raise mistake("here should be a text", "Write the name of a file.")
     try:
-        return KeyFile(name, read_keys(name, info.context["lines_of"](name)))
+        return name, read_keys(name, info.context["lines_of"](name))
     except (OSError, ValueError) as error:
         what = f"{name!r} cannot be read: {error.strerror if isinstance(error, OSError) else error}"
         raise mistake(what, "Name a file; relative names begin at the plan's directory.") from None
@@ -81,7 +78,7 @@ class Keys(Members):
     weighted: Annotated[dict[str, Amount], AfterValidator(_check_weights)] | None = None
     date: Date | None = None
     sequential: Sequential | None = None
-    file: Annotated[KeyFile, BeforeValidator(_read_file)] | None = None
+    file: Annotated[Any, BeforeValidator(_read_file)] = None
     suffixes: Suffixes = 1
 
     @classmethod
@@ -123,8 +120,8 @@ class Keys(Members):
                 if weight
             ]
             return key_distributions.weighted(weights, suffixes, sort)
-        assert self.file is not None
-        return key_distributions.listed(self.file.weights, suffixes, sort, self.file.name)
+        name, listed = self.file
+        return key_distributions.weighted(listed, suffixes, sort, name)
 
     def resharded(self, start_s: int, sort: Sort) -> Resharded | None:
         """Returns what makes the model with so many times its suffixes; None where it takes none."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -31,17 +30,11 @@ from faradisc.tools.planner.plan_file.fields import (
     reader,
 )
 from faradisc.tools.planner.plan_file.key_file import LinesOf, no_files
-from faradisc.tools.planner.plan_file.plan import (
-    BUDGETS,
-    DURATION_MAX_S,
-    START_S,
-    FlowPlan,
-    Plan,
-    TablePlan,
-)
+from faradisc.tools.planner.plan_file.plan import BUDGETS, DURATION_MAX_S, START_S, FlowPlan, Plan, TablePlan
 from faradisc.tools.planner.plan_file.tables import Modelled, Table
 from faradisc.tools.planner.plan_file.traffic import ClassMember, RetriesMember, Stream
 from faradisc.tools.planner.results.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1
+from faradisc.tools.planner.traces.trace_format import epoch_seconds
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
 
 _PRICE = re.compile(r"\d[\d_]*(\.\d+)?")
@@ -51,10 +44,9 @@ _FIRST_S, _LAST_S = 0, 32_503_680_000
 
 def _read_start(text: str) -> int:
     try:
-        moment = datetime.fromisoformat(text)
+        start_s = epoch_seconds(text)
     except ValueError:
         raise mistake(f"{text!r} is not a moment", "Write it like 2026-11-02T08:00:00Z.") from None
-    start_s = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     if not _FIRST_S <= start_s <= _LAST_S - DURATION_MAX_S:
         raise mistake("a run begins in one of the years 1970 to 2998", "Write another year.")
     return start_s

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from faradisc.capacity.autoscaling import Policy, Tracking
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.schedules import Schedule, ScheduleError, parse_schedule
 from faradisc.tools.planner.plan_file.fields import (
@@ -93,6 +94,11 @@ class Scaling(Members):
         _check_limits(self.minimum, self.maximum)
         return self
 
+    def tracking(self) -> Tracking:
+        cooldowns = self.scale_out_cooldown_s, self.scale_in_cooldown_s
+        policy = Policy(self.target_percent, *cooldowns, self.disable_scale_in)
+        return Tracking(self.minimum, self.maximum, policy)
+
 
 @dataclass(frozen=True, slots=True)
 class Rates:
@@ -133,15 +139,14 @@ class IndexPlan:
     """A secondary index."""
 
     name: str
-    is_global: bool
-    entry_bytes: int | None
-    """Size of an entry; None: the item's (projection ALL)."""
-    share: Fraction
-    """Of the items that are in it: a sparse index has few."""
     rates: Rates
-    keys: KeyModel | None
+    is_global: bool = True
+    entry_bytes: int | None = None
+    """Size of an entry; None: the item's (projection ALL)."""
+    share: Fraction = Fraction(1)
+    """Of the items that are in it: a sparse index has few."""
+    keys: KeyModel | None = None
     """The keys that the table's writes touch; None: evenly spread."""
-    sort: Sort
     partitions: int | None = None
     resharded: Resharded | None = None
     """None where `keys` take no suffixes."""
@@ -151,14 +156,14 @@ class IndexPlan:
 class TablePlan:
     name: str
     rates: Rates
-    config: CapacityConfig
-    sort_key: bool
-    indexes: tuple[IndexPlan, ...]
-    items: int
+    config: CapacityConfig = field(default_factory=CapacityConfig)
+    sort_key: bool = True
+    indexes: tuple[IndexPlan, ...] = ()
+    items: int = 0
     """At the beginning of the run, evenly spread."""
-    item_bytes: int
-    partitions: int | None
-    changes: tuple[Change, ...]
+    item_bytes: int = 1024
+    partitions: int | None = None
+    changes: tuple[Change, ...] = ()
     infrequent: bool = False
     recovery: bool = False
 

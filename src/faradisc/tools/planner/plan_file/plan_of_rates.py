@@ -11,7 +11,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from faradisc.capacity import units
-from faradisc.capacity.config import CapacityConfig
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.tools.planner.errors import PlanError, nearest
 from faradisc.tools.planner.plan_file.plan import (
@@ -26,7 +25,8 @@ from faradisc.tools.planner.plan_file.plan import (
 )
 from faradisc.tools.planner.plan_file.plan_of_trace import some
 from faradisc.tools.planner.results.outcome import Skipped
-from faradisc.tools.planner.traces.rate_file import OPERATIONS, READS, WRITES, Kind, PerSecond, RateTrace
+from faradisc.tools.planner.traces.rate_file import OPERATIONS, Kind, PerSecond, RateTrace
+from faradisc.tools.planner.traces.trace_format import READS, WRITES
 from faradisc.tools.planner.workload.key_distributions import ONE, Fixed, KeyModel, Shape, Sort
 from faradisc.tools.planner.workload.retries import Retries
 
@@ -46,11 +46,8 @@ def plan_of_rates(trace: RateTrace, *, seed: int = 1) -> Plan:
     for table, index in sorted(trace.targets, key=lambda target: (target[0], target[1] or "")):
         mine = indexes.setdefault(table, [])
         if index is not None:
-            mine.append(IndexPlan(index, True, None, Fraction(1), Rates(True), None, "spread"))
-    tables = tuple(
-        TablePlan(name, Rates(True), CapacityConfig(), True, tuple(mine), 0, 1024, None, ())
-        for name, mine in indexes.items()
-    )
+            mine.append(IndexPlan(index, Rates(True)))
+    tables = tuple(TablePlan(name, Rates(True), indexes=tuple(mine)) for name, mine in indexes.items())
     plan = Plan(
         name=f"Rates {trace.file.rsplit('/', 1)[-1]}",
         description="Traffic from a file of rates.",
@@ -75,14 +72,15 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
             what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
         raise PlanError(trace.file, None, what, "See docs/formats/rates.md.")
     tables = {table.name: table for table in plan.tables}
-    known = {(table.name, index.name) for table in plan.tables for index in table.indexes}
-    known_targets = [each for each in trace.targets if (each in known if each[1] else each[0] in tables)]
+    known: set[tuple[str, str | None]] = {(name, None) for name in tables}
+    known |= {(table.name, index.name) for table in plan.tables for index in table.indexes}
+    known_targets = [each for each in trace.targets if each in known]
     if not known_targets:
         what = f"it has no rates of the plan's tables, but of {some({table for table, _ in trace.targets})}"
         remedy = "Name the tables in the plan as in the file, or leave the plan out."
         raise PlanError(trace.file, None, what, remedy)
     # Sorted, so that the order of the lines does not matter.
-    used = {kind: trace.rates[kind] for kind in sorted(trace.rates) if _target(kind) in known_targets}
+    used = {kind: trace.rates[kind] for kind in sorted(trace.rates) if (kind.table, kind.index) in known}
     _check_classes(plan, used)
     unknown = _unknown_class(plan.retries)
     flows = tuple(
@@ -104,10 +102,6 @@ def _unknown_class(client: Retries) -> ClassPlan:
     choices: tuple[Sort, ...] = ("one", "spread")
     keys: dict[Sort, KeyModel] = {sort: Fixed(Shape((), ONE, sort), "evenly spread") for sort in choices}
     return ClassPlan(keys, None, None, False, "replace", Fraction(1), client)
-
-
-def _target(kind: Kind) -> tuple[str, str | None]:
-    return kind.table, kind.index
 
 
 def _skipped(trace: RateTrace, known_targets: list[tuple[str, str | None]]) -> Skipped:
@@ -157,11 +151,9 @@ def _flow(plan: Plan, table: TablePlan, kind: Kind, rate: PerSecond, of: ClassPl
     if of.item_bytes is not None:
         item_bytes = of.item_bytes
     if half_units is None:
-        half_units = (
-            2 * units.write_units(item_bytes, item_bytes)
-            if writes
-            else units.read_half_units(item_bytes, consistent=of.consistent)
-        )
+        half_units = units.read_half_units(item_bytes, consistent=of.consistent)
+        if writes:
+            half_units = 2 * units.write_units(item_bytes, item_bytes)
         share = Fraction(1, half_units)
     where = table.name if kind.index is None else f"{table.name}/index/{kind.index}"
     cost = f"{half_units / 2:g} {'WCU' if writes else 'RCU'}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
-from fractions import Fraction
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.tools.planner.errors import PlanError
@@ -20,11 +19,8 @@ def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
     Raises PlanError for a trace without requests.
     """
     _need_requests(trace)
-    names = [*trace.tables, *sorted(trace.mentioned - trace.tables.keys())]
-    missing = [name for name in names if name not in trace.tables]
-    assumed = (
-        (f"The trace does not describe {', '.join(missing)}: taken to be on demand.",) if missing else ()
-    )
+    missing = sorted(trace.mentioned - trace.tables.keys())
+    assumed = f"The trace does not describe {', '.join(missing)}: taken to be on demand."
     return Plan(
         name=f"Trace {trace.file.rsplit('/', 1)[-1]}",
         description="Recorded traffic, replayed.",
@@ -33,10 +29,8 @@ def plan_of_trace(trace: Trace, *, seed: int = 1) -> Plan:
         duration_s=trace.duration_s,
         seed=seed,
         profile=_profile(trace),
-        tables=tuple(
-            _table(trace.tables[name]) if name in trace.tables else _on_demand(name) for name in names
-        ),
-        assumptions=assumed,
+        tables=(*map(_table, trace.tables.values()), *(TablePlan(name, Rates(True)) for name in missing)),
+        assumptions=(assumed,) if missing else (),
     )
 
 
@@ -76,29 +70,19 @@ def _profile(trace: Trace) -> str:
     return found.pop() if len(found) == 1 else CapacityConfig().profile
 
 
-def _on_demand(name: str) -> TablePlan:
-    return TablePlan(name, Rates(True), CapacityConfig(), True, (), 0, 1024, None, ())
-
-
 def _table(described: Described) -> TablePlan:
     def rates(read: int, write: int) -> Rates:
         if described.on_demand:
             return Rates(True)
         return Rates(False, read_units=max(read, 1), write_units=max(write, 1))
 
-    indexes = tuple(
-        IndexPlan(name, True, None, Fraction(1), rates(*pair), None, "spread")
-        for name, pair in described.indexes.items()
-    )
-    item_bytes = described.size_bytes // described.items if described.items else 1024
     return TablePlan(
         described.name,
         rates(described.read_units, described.write_units),
         described.config,
         described.sort_key,
-        indexes,
+        tuple(IndexPlan(name, rates(*pair)) for name, pair in described.indexes.items()),
         described.items,
-        item_bytes,
+        described.size_bytes // described.items if described.items else 1024,
         described.partitions,
-        (),
     )

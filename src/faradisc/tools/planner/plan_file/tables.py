@@ -130,12 +130,10 @@ class GlobalIndex(Throughput, Projected):
     def plan(self, name: str, on_demand: bool, start_s: int) -> IndexPlan:
         return IndexPlan(
             name,
-            is_global=True,
+            self.rates(on_demand),
             entry_bytes=self.entry_bytes,
             share=self.share,
-            rates=self.rates(on_demand),
             keys=self.keys.model(start_s, self.sort) if self.keys else None,
-            sort=self.sort,
             partitions=self.partitions,
             resharded=self.keys.resharded(start_s, self.sort) if self.keys else None,
         )
@@ -143,7 +141,7 @@ class GlobalIndex(Throughput, Projected):
 
 class LocalIndex(Projected):
     def plan(self, name: str) -> IndexPlan:
-        return IndexPlan(name, False, self.entry_bytes, self.share, Rates(False), None, "one")
+        return IndexPlan(name, Rates(False), False, self.entry_bytes, self.share)
 
 
 def _at_most(most: int, what: str) -> AfterValidator:

@@ -8,7 +8,7 @@ from faradisc.charts.axes import Frame, ticks, time_axis, value_axis
 from faradisc.charts.buckets import peaks
 from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import section
-from faradisc.charts.plots import Figure, Series, area, figure
+from faradisc.charts.plots import Series, area, figure
 from faradisc.charts.tables import Column, Row, Table
 from faradisc.charts.words import SPACE, count, duration, money, percent, units
 from faradisc.tools.planner.report.detail import Detail, cut, cut_paragraph
@@ -66,9 +66,8 @@ def _headline(outcome: Outcome, detail: Detail) -> Markup:
 
 
 def _busiest(outcome: Outcome) -> str:
-    return (
-        f"{percent(max((r.busiest.percent for r in outcome.resources if r.busiest), default=0))} of its limit"
-    )
+    used = max((each.busiest.percent for each in outcome.resources if each.busiest), default=0)
+    return f"{percent(used)} of its limit"
 
 
 def _on_demand(outcome: Outcome) -> str:
@@ -108,13 +107,6 @@ def _chart(outcome: Outcome, series: Series, scale: list[float], unit: str, deta
     per_cent = unit.startswith("%")
     axis = value_axis(frame, scale, suffix=f"{SPACE}%" if per_cent else "", unit="" if per_cent else unit)
     most = max((value or 0 for value in series.values), default=0)
-    return figure(
-        Figure(
-            f"{cut(short_name(outcome), detail)}: {series.name}",
-            join(axis, area(frame, series), time_axis(frame)),
-            frame,
-            f"At most {units(most)} {unit}.",
-            readings=(series,),
-            unit=unit,
-        )
-    )
+    title = f"{cut(short_name(outcome), detail)}: {series.name}"
+    drawing = join(axis, area(frame, series), time_axis(frame))
+    return figure(title, drawing, frame, f"At most {units(most)} {unit}.", readings=(series,), unit=unit)

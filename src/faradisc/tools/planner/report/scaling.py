@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faradisc.charts.axes import Frame, ticks, time_axis, value_axis
+from faradisc.charts.axes import Frame, ticks
 from faradisc.charts.buckets import peaks
 from faradisc.charts.markup import Markup, element, join
-from faradisc.charts.plots import Figure, Mark, Series, area, ends, figure, line, marks
+from faradisc.charts.plots import Mark, Series, area, chart, line, marks
 from faradisc.charts.words import plural, units
 from faradisc.tools.planner.report.detail import Detail, cut
 from faradisc.tools.planner.report.tables import FEW_STEPS, scaling_steps
@@ -35,13 +35,10 @@ def timeline(outcome: Outcome, target: ScalingTimeline, series: DirectionSeries,
     ]
     changes = _changes(target)
     high, low = _raised(outcome, target)
-    drawing = join(
-        value_axis(frame, scale, unit="units/s"),
+    layers = (
         area(frame, lines[0]),
         [line(frame, each) for each in lines[1:]],
         marks(frame, [Mark(m.at_s, cut(m.text, detail), m.style) for m in changes[: detail.rows]]),
-        ends(frame, labels),
-        time_axis(frame),
         _strip(frame, "high alarm", peaks(high, detail.columns), position=0, style="no"),
         _strip(frame, "low alarm", peaks(low, detail.columns), position=1, style="use"),
     )
@@ -50,15 +47,15 @@ def timeline(outcome: Outcome, target: ScalingTimeline, series: DirectionSeries,
         f"{plural(len(changes), 'change')} (triangles); "
         f"{plural(target.decreases_used, 'decrease')} used of the last day's budget."
     )
-    drawn = figure(Figure(f"{what}: auto scaling", drawing, frame, note, note, lines, "units/s"))
+    title = f"{what}: auto scaling"
+    drawn = chart(title, frame, scale, layers, labels, note=note, readings=lines, unit="units/s")
     steps = scaling_steps(target, detail)
     if steps is None:
         return drawn
     if len(steps.rows) <= FEW_STEPS:
         return join(drawn, steps.html())
-    return join(
-        drawn, element("details", element("summary", f"{what}: every step of auto scaling"), steps.html())
-    )
+    summary = element("summary", f"{what}: every step of auto scaling")
+    return join(drawn, element("details", summary, steps.html()))
 
 
 def _changes(target: ScalingTimeline) -> list[Mark]:
@@ -85,14 +82,12 @@ def _raised(outcome: Outcome, target: ScalingTimeline) -> tuple[list[int], list[
     low = [int(state == "ALARM") for state in target.low_alarm]
     moments = {event.at_s for event in target.events if event.kind == "alarm"}
     for event in target.events:
-        if event.kind not in ("decision", "skipped") or event.at_s not in moments:
-            continue
-        if event.present is None or event.wanted is None:
-            continue
-        raised = high if event.wanted > event.present else low
-        position = int(event.at_s // outcome.step_s)
-        if position < len(raised):
-            raised[position] = 1
+        decided = event.kind in ("decision", "skipped") and event.at_s in moments
+        if decided and event.present is not None and event.wanted is not None:
+            raised = high if event.wanted > event.present else low
+            position = int(event.at_s // outcome.step_s)
+            if position < len(raised):
+                raised[position] = 1
     return high, low
 
 

@@ -54,11 +54,7 @@ def budgets(outcome: Outcome, detail: Detail) -> Table | None:
     columns = (Column("budget", words=True), Column("result", words=True), Column("in words", words=True))
     rows = [
         Row(
-            (
-                each.name.replace("_", " "),
-                result(each.holds, "broken"),
-                cut(sentence(each.words), detail),
-            ),
+            (each.name.replace("_", " "), result(each.holds, "broken"), cut(sentence(each.words), detail)),
             None if each.holds else "bad",
         )
         for each in outcome.budgets

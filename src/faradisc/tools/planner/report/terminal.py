@@ -39,14 +39,14 @@ def _line(console: Console, text: str = "", style: str = "") -> None:
     console.print(Text(text, style), soft_wrap=True)
 
 
-def _table(console: Console, table: Table | None, title: str = "") -> None:
+def _table(console: Console, table: Table | None, of: str = "") -> None:
+    """Prints a table of the whole plan, or `of` one resource."""
     if table is None:
         return
     notes = any(row.note for row in table.rows)
     columns = [*table.columns, *([Column("", words=True)] if notes else [])]
-    shown = RichTable(
-        box=box.SIMPLE_HEAD, title=title or table.caption, title_justify="left", title_style="bold"
-    )
+    title = f"{table.caption}: {of}" if of else table.caption
+    shown = RichTable(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
     shown.show_edge = shown.pad_edge = False
     kept = [position for position, column in enumerate(columns) if not column.detail]
     for position in kept:
@@ -119,11 +119,9 @@ def _show_resource(outcome: Outcome, resource: ResourceOutcome, console: Console
             _line(console, f"  auto scaling     {bars} {limits} {unit}")
     _line(console)
     for table in (tables.hot_keys, tables.collections, tables.split_log):
-        found = table(outcome, resource, _DETAIL)
-        _table(console, found, f"{found.caption}: {resource.name}" if found else "")
+        _table(console, table(outcome, resource, _DETAIL), resource.name)
     if any(room.resource == resource.name and room.warm_units for room in outcome.headroom):
-        found = tables.headroom(outcome, resource, _DETAIL)
-        _table(console, found, f"{found.caption}: {resource.name}" if found else "")
+        _table(console, tables.headroom(outcome, resource, _DETAIL), resource.name)
     for target in outcome.scaling:
         if target.resource == resource.name:
             _table(console, tables.scaling_steps(target, _DETAIL))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from faradisc.charts import words
-from faradisc.charts.axes import Frame, ticks, time_axis, value_axis
+from faradisc.charts.axes import Frame, ticks
 from faradisc.charts.buckets import lows, peaks, width
-from faradisc.charts.markup import Markup, join
-from faradisc.charts.plots import Figure, Series, area, ends, figure, line, stack
+from faradisc.charts.markup import Markup
+from faradisc.charts.plots import Series, area, chart, line, stack
 from faradisc.charts.words import count, duration, elapsed, percent, units
 from faradisc.tools.planner.report.detail import Detail
 from faradisc.tools.planner.results.headline import CAUSE_WORDS
@@ -41,7 +41,7 @@ def consumption(
     scale = ticks(top)
     frame = Frame(outcome.duration_s, scale[-1])
     readings = [Series("served", served, "use"), Series("busiest second", busiest, "peak")]
-    layers = [value_axis(frame, scale, unit="units/s"), area(frame, readings[1]), area(frame, readings[0])]
+    layers = [area(frame, readings[1]), area(frame, readings[0])]
     labels = [(served[-1], "served", "use")] if served else []
     if requested_drawn:
         readings.append(Series("requested", requested, "ask"))
@@ -62,16 +62,16 @@ def consumption(
         )
     if series.maximum is not None:
         note += f" A maximum of {units(series.maximum)} units/s is configured."
-    return figure(
-        Figure(
-            f"{what}: consumed against {'provisioned' if provisioned else 'capacity'}",
-            join(layers, ends(frame, labels), time_axis(frame)),
-            frame,
-            _alternative(outcome, series, what, limit_name),
-            note,
-            tuple(readings),
-            "units/s",
-        )
+    return chart(
+        f"{what}: consumed against {'provisioned' if provisioned else 'capacity'}",
+        frame,
+        scale,
+        layers,
+        labels,
+        alternative=_alternative(outcome, series, what, limit_name),
+        note=note,
+        readings=readings,
+        unit="units/s",
     )
 
 
@@ -125,22 +125,8 @@ def throttling(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> M
     note = "Throttled: " + ", ".join(sums) + "."
     if grain > outcome.step_s:
         note += f" Each column is the worst {per} of {duration(grain)}."
-    return figure(
-        Figure(
-            "Throttled requests by cause",
-            join(
-                value_axis(frame, scale, unit=f"per {per}"),
-                stack(frame, series),
-                ends(frame, labels),
-                time_axis(frame),
-            ),
-            frame,
-            note,
-            note,
-            tuple(series),
-            f"per {per}",
-        )
-    )
+    title, stacked = "Throttled requests by cause", stack(frame, series)
+    return chart(title, frame, scale, stacked, labels, note=note, readings=series, unit=f"per {per}")
 
 
 def _worst(layers: Sequence[Sequence[float]], columns: int) -> list[list[float]]:
@@ -174,22 +160,19 @@ def burst(outcome: Outcome, series: DirectionSeries, what: str, detail: Detail) 
     empty = [frame.high if value <= 0 else 0 for value in lowest]
     readings = (Series("burst", lowest, "burst"), Series("maximum", most, "limit"))
     labels = [(most[-1], f"maximum {units(most[-1])}", "limit"), (lowest[-1], "burst", "use")]
-    return figure(
-        Figure(
-            f"{what}: burst capacity",
-            join(
-                value_axis(frame, scale, unit="units"),
-                area(strip, Series("empty", empty, "debt")),
-                area(frame, readings[0]),
-                line(frame, readings[1]),
-                ends(frame, labels),
-                time_axis(frame),
-            ),
-            frame,
-            f"{note} The maximum is {units(max(most))} units, the least {units(min(saved))}, "
-            f"{percent(max(min(saved), 0), max(full) or 1)} of it.",
-            note,
-            readings,
-            "units",
-        )
+    drawn = area(strip, Series("empty", empty, "debt")), area(frame, readings[0]), line(frame, readings[1])
+    alternative = (
+        f"{note} The maximum is {units(max(most))} units, the least {units(min(saved))}, "
+        f"{percent(max(min(saved), 0), max(full) or 1)} of it."
+    )
+    return chart(
+        f"{what}: burst capacity",
+        frame,
+        scale,
+        drawn,
+        labels,
+        note=note,
+        readings=readings,
+        unit="units",
+        alternative=alternative,
     )

@@ -23,7 +23,6 @@ from dataclasses import astuple, dataclass, field, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
-from faradisc.capacity.autoscaling import Policy, Tracking
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.controlplane import DecreaseLog
 from faradisc.capacity.throttle import Cause
@@ -124,13 +123,7 @@ class DirectionDemand:
 def scaled_minutes(minutes: Sequence[int], settings: Scaling) -> tuple[int, int]:
     """Returns what auto scaling provisions for the minutes' sums (half units): unit-minutes in all, and the
     half units requested beyond it, without burst capacity."""
-    policy = Policy(
-        settings.target_percent,
-        settings.scale_out_cooldown_s,
-        settings.scale_in_cooldown_s,
-        settings.disable_scale_in,
-    )
-    tracking = Tracking(settings.minimum, settings.maximum, policy)
+    tracking = settings.tracking()
     first = minutes[0] if minutes else 0
     wanted = -(-first * 100 // int(2 * _MINUTE_S * settings.target_percent))
     present = max(settings.minimum, min(settings.maximum, wanted))
@@ -232,9 +225,7 @@ def costs(
                     cost,
                     storage=storage,
                     other=gb * prices.recovery_gb_month if recovered else Decimal(0),
-                    index=cost.read + cost.write + storage
-                    if record.virtual.index is not None
-                    else Decimal(0),
+                    index=cost.read + cost.write + storage if indexed else Decimal(0),
                     throttled=throttled,
                     offered=sum(each.offered_half for each in both),
                 )

@@ -48,14 +48,14 @@ def repeated(events: Sequence[EventRow]) -> list[tuple[EventRow, str]]:
         same = (event.resource, event.words) if event.kind == "split-rejected" else position
         found.setdefault(same, []).append(event)
     return [
-        (first, f"{first.words} ({len(rest) + 1:,} times, the last at {_clock(rest[-1].at_s)})")
+        (first, f"{first.words} ({len(rest) + 1:,} times, the last at {clock(rest[-1].at_s)})")
         if rest
         else (first, first.words)
         for first, *rest in found.values()
     ]
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     return elapsed(seconds).replace(SPACE, " ")
 
 
@@ -67,23 +67,22 @@ def _names(plan: Plan) -> dict[str, str]:
 
 
 def _row(resource: str, event: Event, at_s: Number, names: dict[str, str]) -> EventRow | None:
-    def key_at(location: str | None) -> str | None:
-        return names.get(location[: 2 * HASH_BYTES]) if location else None
-
+    key = None
+    if isinstance(event, SplitStarted | SplitRefused) and event.key:
+        key = names.get(event.key[: 2 * HASH_BYTES])
     match event:
         case SplitStarted():
-            part, key = brief(event.parent), key_at(event.key)
+            part = brief(event.parent)
             isolated = f"; key {key!r} is isolated" if key else ""
             words = f"{part} begins to split: {_REASONS[event.reason]}{isolated}"
             return EventRow(at_s, resource, "split-started", part, event.reason, key, None, words)
         case Split():
             part, count = brief(event.parent), event.partitions
-            words = (
-                f"{part} was split into {' and '.join(map(brief, event.children))}: {count} partitions now"
-            )
+            children = " and ".join(map(brief, event.children))
+            words = f"{part} was split into {children}: {count} partitions now"
             return EventRow(at_s, resource, "split", part, event.reason, None, count, words)
         case SplitRefused():
-            part, key = brief(event.partition), key_at(event.key)
+            part = brief(event.partition)
             named = f" (key {key!r})" if key else ""
             words = f"{part} is not split: {event.cause}{named}"
             return EventRow(at_s, resource, "split-rejected", part, event.wanted, key, None, words)

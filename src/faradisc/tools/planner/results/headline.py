@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from faradisc.charts.words import SPACE, count, elapsed, money, percent, plural, units
+from faradisc.charts.words import SPACE, count, money, percent, plural, units
+from faradisc.tools.planner.results.event_rows import clock
 from faradisc.tools.planner.results.outcome import (
     BudgetResult,
     Busiest,
     Costs,
+    Direction,
     Headline,
     Headroom,
     HotKey,
     ItemCollection,
     PartitionSeries,
     ResourceOutcome,
+    Series,
     Totals,
     number,
 )
@@ -128,21 +131,17 @@ def main_cause(keys: Sequence[HotKey], resources: Sequence[ResourceOutcome]) -> 
 
 def busiest(partitions: Sequence[PartitionSeries], step_s: int) -> Busiest | None:
     """Returns the busiest partition; None where nothing was served."""
-    best: tuple[float, str, str, int] | None = None
+    best, highest = None, 0.0
     for part in partitions:
-        for direction, served, limits in (
-            ("R", part.read, part.read_limit),
-            ("W", part.write, part.write_limit),
-        ):
-            shares = [
-                100 * used / limit if limit else 0.0 for used, limit in zip(served, limits, strict=True)
-            ]
-            most = max(shares, default=0.0)
-            if most and (best is None or most > best[0]):
-                best = (most, part.id, direction, (part.first + shares.index(most)) * step_s)
-    if best is None:
-        return None
-    return Busiest(best[1], "R" if best[2] == "R" else "W", number(best[0]), best[3])
+        reads: tuple[Direction, Series, Series] = ("R", part.read, part.read_limit)
+        writes: tuple[Direction, Series, Series] = ("W", part.write, part.write_limit)
+        for direction, served, limits in (reads, writes):
+            shares = [100 * used / most if most else 0 for used, most in zip(served, limits, strict=True)]
+            if max(shares, default=0) > highest:
+                highest = max(shares)
+                at_s = (part.first + shares.index(highest)) * step_s
+                best = Busiest(part.id, direction, number(highest), at_s)
+    return best
 
 
 def findings(
@@ -197,15 +196,11 @@ def _main_limit(resource: ResourceOutcome) -> Iterator[str]:
         name = max(events, key=lambda cause: events[cause])
         direction, _, cause = name.partition(" ")
         share = 100 * events[name] // sum(events.values())
-        first = _at(resource.throttle_summary.first_s or 0)
+        first = clock(resource.throttle_summary.first_s or 0)
         yield (
             f"{resource.name}: first throttled at {first}; {share} % of its throttled attempts are "
             f"{DIRECTIONS[direction]} stopped by {CAUSE_WORDS[cause]}."
         )
-
-
-def _at(seconds: float) -> str:
-    return elapsed(seconds).replace(SPACE, " ")
 
 
 def _busiest_partition(resource: ResourceOutcome) -> Iterator[str]:
@@ -215,7 +210,7 @@ def _busiest_partition(resource: ResourceOutcome) -> Iterator[str]:
         direction = "read" if most.direction == "R" else "write"
         yield (
             f"{resource.name}: its busiest partition, {most.partition}, used {used} of its {direction} limit "
-            f"at {_at(most.at_s)}."
+            f"at {clock(most.at_s)}."
         )
 
 

@@ -21,63 +21,36 @@ class HeadroomNote:
 
     def __init__(self, record: DirectionRecord, start_ns: int) -> None:
         self.record = record
-        self._start_ns = start_ns
-        self._passed_s = 0
-        self._seconds = 0
-        """Seconds of the present minute that were on demand."""
-        self._sum = 0
-        self._peak = 0
-        # Of the run.
-        self._first_capacity: int | None = None
+        self._start_ns, self._passed_s = start_ns, 0
+        self._seconds: list[int] = []
+        """Demand in each second of the present minute that was on demand."""
         self._capacity = self._present()
-        self._last_capacity = 0
-        self._busiest_second = 0
-        self._busiest_minute = 0.0
-        self._least: tuple[float, int] | None = None
-        """The least part of a minute's capacity that was left in its busiest second, and when."""
-        self._over = 0
-        self._first_over_s: int | None = None
+        self._minutes: list[tuple[int, int, float, int]] = []
+        """Beginning, capacity, mean demand in units, and half units of the busiest second of each minute."""
         self._short = False
         """Whether any second had more demand than capacity."""
 
     def _present(self) -> int | None:
         """Returns units per second of the doubling rule from now on; None unless on demand."""
         resource = self.record.virtual.resource
-        if not resource.on_demand:
-            return None
         now = self._start_ns + self._passed_s * SECOND_NS
-        return resource.capacity(now)[1 if self.record.writes else 0]
+        return resource.capacity(now)[1 if self.record.writes else 0] if resource.on_demand else None
 
     def end_second(self) -> None:
         """Requires: called before the record's own end_second."""
         self._passed_s += 1
         if self._capacity is not None and self.record.virtual.resource.on_demand:
-            offered = self.record.second_offered
-            self._seconds += 1
-            self._sum += offered
-            self._peak = max(self._peak, offered)
+            self._seconds.append(self.record.second_offered)
         if self._passed_s % _MINUTE_S == 0:
             self._end_minute(self._passed_s - _MINUTE_S)
             self._capacity = self._present()
 
     def _end_minute(self, begin_s: int) -> None:
-        capacity = self._capacity
-        if capacity is not None and self._seconds:
-            mean, peak = self._sum / 2 / self._seconds, self._peak
-            if self._first_capacity is None:
-                self._first_capacity = capacity
-            self._last_capacity = capacity
-            self._busiest_minute = max(self._busiest_minute, mean)
-            self._busiest_second = max(self._busiest_second, peak)
-            left = 1 - peak / 2 / capacity
-            if self._least is None or left < self._least[0]:
-                self._least = (left, begin_s)
-            self._short = self._short or self._servable(peak) > 2 * capacity
-            if mean > capacity:
-                self._over += 1
-                if self._first_over_s is None:
-                    self._first_over_s = begin_s
-        self._seconds = self._sum = self._peak = 0
+        if self._capacity is not None and self._seconds:
+            mean, peak = sum(self._seconds) / 2 / len(self._seconds), max(self._seconds)
+            self._minutes.append((begin_s, self._capacity, mean, peak))
+            self._short = self._short or self._servable(peak) > 2 * self._capacity
+        self._seconds = []
 
     def _servable(self, half_units: int) -> int:
         """Returns what warm throughput can serve of a second's demand: it does not lift a maximum."""
@@ -88,32 +61,34 @@ class HeadroomNote:
         """Returns the headroom of the run; None without demand while on demand."""
         if self._passed_s % _MINUTE_S:
             self._end_minute(self._passed_s - self._passed_s % _MINUTE_S)
-        if not self._busiest_second or self._least is None or self._first_capacity is None:
+        busiest_second = max((peak for _, _, _, peak in self._minutes), default=0)
+        if not busiest_second:
             return None
-        left, at_s = self._least
-        warm = -(-self._servable(self._busiest_second) // 2) if self._short else None
+        left, at_s = min((1 - peak / 2 / capacity, begin_s) for begin_s, capacity, _, peak in self._minutes)
+        over = [begin_s for begin_s, capacity, mean, _ in self._minutes if mean > capacity]
+        warm = -(-self._servable(busiest_second) // 2) if self._short else None
         return Headroom(
             resource=self.record.virtual.name,
             direction="W" if self.record.writes else "R",
-            capacity_first=self._first_capacity,
-            capacity_last=self._last_capacity,
-            demand_minute=number(self._busiest_minute),
-            demand_second=number(self._busiest_second / 2),
+            capacity_first=self._minutes[0][1],
+            capacity_last=self._minutes[-1][1],
+            demand_minute=number(max(mean for _, _, mean, _ in self._minutes)),
+            demand_second=number(busiest_second / 2),
             least_percent=number(100 * left),
             least_at_s=at_s,
-            minutes_over=self._over,
-            first_over_s=self._first_over_s,
+            minutes_over=len(over),
+            first_over_s=over[0] if over else None,
             warm_units=warm,
-            words=self._words(left, warm),
+            words=self._words(left, warm, len(over)),
         )
 
-    def _words(self, left: float, warm: int | None) -> str:
+    def _words(self, left: float, warm: int | None, over: int) -> str:
         if warm is None:
             return f"at least {100 * left:.0f} % of the capacity was left: no warm throughput is needed"
         config = self.record.virtual.resource.config
         quota = config.table_write_units if self.record.writes else config.table_read_units
-        minutes = f"{self._over:,} {'minute' if self._over == 1 else 'minutes'}"
-        times = minutes if self._over else "single seconds, no minute,"
+        minutes = f"{over:,} {'minute' if over == 1 else 'minutes'}"
+        times = minutes if over else "single seconds, no minute,"
         member = "WriteUnitsPerSecond" if self.record.writes else "ReadUnitsPerSecond"
         above = f", which is above the quota of {quota:,}" if warm > quota else ""
         return (

@@ -99,7 +99,7 @@ def _judged(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int
     # Eventually consistent reads load a partition less, so it serves more of them.
     limit = cap * record.keys.half_units * HALF_UNIT // record.keys.load if record.keys.load else cap
     peak = key.peak_half / 2
-    code, ways, words = _verdict(record, key, peak, limit)
+    code, words = _verdict(record, key, peak, limit)
     return HotKey(
         resource=record.virtual.name,
         key=key.name,
@@ -111,27 +111,20 @@ def _judged(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int
         offered=key.offered,
         throttled=key.throttled,
         verdict=code,
-        ways=ways,
+        ways=-int(-peak // limit) if code == "shard" else None,
         words=words,
     )
 
 
-def _verdict(
-    record: DirectionRecord, key: KeyTotals, peak: float, limit: int
-) -> tuple[VerdictCode, int | None, str]:
+def _verdict(record: DirectionRecord, key: KeyTotals, peak: float, limit: int) -> tuple[VerdictCode, str]:
     unit = "WCU" if record.writes else "RCU"
     percent = round(100 * peak / limit) if limit else 0
     summary = f"peak {peak:,.0f} {unit}/s of the {limit:,} that one partition serves"
     if peak > limit:
-        ways = -int(-peak // limit)
-        words = f"{_arithmetic(peak, limit, unit)}: no partition can serve this key; shard it {ways} ways"
-        return "shard", ways, words
+        exact, ways = _arithmetic(peak, limit, unit), -int(-peak // limit)
+        return "shard", f"{exact}: no partition can serve this key; shard it {ways} ways"
     if key.throttled and record.virtual.resource.config.heat_split and percent >= NEAR_PERCENT // 2:
-        return (
-            "isolated",
-            None,
-            f"{summary} ({percent} %): throttled beside others; alone in a partition it fits",
-        )
+        return "isolated", f"{summary} ({percent} %): throttled beside others; alone in a partition it fits"
     if percent >= NEAR_PERCENT:
-        return "near", None, f"{summary}: {percent} %; it fits, and growth needs sharding"
-    return "fits", None, f"{summary}: {percent} %; it fits"
+        return "near", f"{summary}: {percent} %; it fits, and growth needs sharding"
+    return "fits", f"{summary}: {percent} %; it fits"

@@ -64,10 +64,9 @@ class Prices:
         return ClassPrices(**{name: getattr(self, prefix + name) for name in names}, storage_free_gb=free)
 
     def to_json(self) -> dict[str, Any]:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        known = {name: value for name, value in values.items() if value is not None}
-        plain = {name: str(value) if isinstance(value, Decimal) else value for name, value in known.items()}
-        return {**plain, "overridden": list(self.overridden)}
+        values = {name: getattr(self, name) for name in (*LABEL_NAMES, *PRICE_NAMES)}
+        known = {name: str(value) for name, value in values.items() if value is not None}
+        return {**known, "overridden": list(self.overridden)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Auto scaling at work on a world: a minute's consumption in, UpdateTable out, everything noted.
+"""Auto scaling of virtual tables: takes the consumption of each minute, calls UpdateTable, records each step.
 
-The decisions are the core's (capacity/autoscaling.py); here are the delays between them: a minute is looked
-at a while after it has ended, UpdateTable follows a while later and takes a second.
+The decisions are the core's (capacity/autoscaling.py). The delays are modelled here: a minute is evaluated
+some time after it has ended, UpdateTable follows some time later and takes a second.
 
 Source: capacity.md section 2.13; vectors V121 to V128 hold through the planner too.
 """
@@ -9,15 +9,14 @@ Source: capacity.md section 2.13; vectors V121 to V128 hold through the planner 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from fractions import Fraction
 
-from faradisc.capacity.autoscaling import Decision, Policy, Tracking
+from faradisc.capacity.autoscaling import Decision
 from faradisc.capacity.config import SECOND_NS, Direction
 from faradisc.capacity.schedules import next_time
 from faradisc.capacity.usage import MinuteUsage
 from faradisc.tools.planner.plan_file.plan import Scaling, ScheduledLimits
-from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, number
+from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, ScalingTimeline, number
 from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
 
 _WHY = {
@@ -29,7 +28,7 @@ _WHY = {
 
 
 class AutoScaler:
-    """One scalable target of a world."""
+    """One scalable target."""
 
     def __init__(
         self, world: VirtualTables, member: VirtualResource, direction: Direction, settings: Scaling
@@ -41,21 +40,16 @@ class AutoScaler:
         self.desired = self.present()
         self._world = world
         self._pending: Decision | None = None
-        """Until its update has settled."""
+        """Until its update has taken effect."""
         self._unseen: deque[tuple[int, Fraction]] = deque()
-        """Minutes that could be looked at, and what was consumed in them."""
-        self._refused = False
-        """Whether the last decision was not allowed: that is said once, not every minute."""
-        self.tracking = Tracking(
-            settings.minimum,
-            settings.maximum,
-            Policy(
-                settings.target_percent,
-                settings.scale_out_cooldown_s,
-                settings.scale_in_cooldown_s,
-                settings.disable_scale_in,
-            ),
-        )
+        """Minutes that can be evaluated, and the units consumed in them."""
+        self._rejected = False
+        """Whether the last decision was not allowed, which is recorded once and not every minute."""
+        self.tracking = settings.tracking()
+        # Of each sample.
+        self._desired: list[int] = []
+        self._provisioned: list[int] = []
+        self._alarms: list[tuple[AlarmState, AlarmState]] = []
         member.on_minute.append(self._minute_ended)
         self._enforce_limits(world.start_ns)
         for scheduled in settings.scheduled:
@@ -69,7 +63,27 @@ class AutoScaler:
     def alarms(self) -> tuple[AlarmState, AlarmState]:
         return self.tracking.high_state, self.tracking.low_state
 
-    def _note(self, now: int, kind: str, words: str, wanted: int | None = None) -> None:
+    def sample(self) -> None:
+        self._desired.append(self.desired)
+        self._provisioned.append(self.present())
+        self._alarms.append(self.alarms)
+
+    def timeline(self) -> ScalingTimeline:
+        return ScalingTimeline(
+            resource=self.virtual.name,
+            direction=self.direction,
+            minimum=self.tracking.minimum,
+            maximum=self.tracking.maximum,
+            target_percent=number(self.settings.target_percent),
+            desired=tuple(self._desired),
+            provisioned=tuple(self._provisioned),
+            high_alarm=tuple(high for high, _ in self._alarms),
+            low_alarm=tuple(low for _, low in self._alarms),
+            decreases_used=len(self.virtual.decreases.accepted_ns),
+            events=tuple(self.events),
+        )
+
+    def _record(self, now: int, kind: str, words: str, wanted: int | None = None) -> None:
         at_s = number((now - self._world.start_ns) / SECOND_NS)
         event = ScalingEvent(at_s, kind, words, self.present(), wanted)  # type: ignore[arg-type]
         self.events.append(event)
@@ -80,16 +94,17 @@ class AutoScaler:
         if usage.direction != self.direction or self.virtual.resource.on_demand:
             return
         consumed = Fraction(usage.half_units, 2)
-        look = usage.minute_ns + (60 + self.tracking.timing.metric_delay_s) * SECOND_NS
-        self._world.at(look, lambda now: self._look(usage.minute_ns, consumed, now))
+        visible = usage.minute_ns + (60 + self.tracking.timing.metric_delay_s) * SECOND_NS
 
-    def _look(self, minute_ns: int, consumed: Fraction, now: int) -> None:
-        self._unseen.append((minute_ns, consumed))
-        self._catch_up(now)
+        def evaluate(now: int) -> None:
+            self._unseen.append((usage.minute_ns, consumed))
+            self._catch_up(now)
+
+        self._world.at(visible, evaluate)
 
     def _catch_up(self, now: int) -> None:
-        """Look at the minutes that can be looked at, until one of them asks for a change. None while there is
-        a change under way, of this capacity or of anything about the table."""
+        """Evaluates minutes until one of them leads to a change. Waits while a change of this capacity, or of
+        anything about the table, is under way."""
         while self._unseen and self._pending is None:
             until = self._world.updating_until(self.virtual, now)
             if until > now:
@@ -104,24 +119,23 @@ class AutoScaler:
         decision = self.tracking.evaluate(minute_ns, consumed, self.present(), self.virtual.decreases)
         for name, old, new in zip(("high", "low"), before, self.alarms, strict=True):
             if new != old and "ALARM" in (old, new):
-                self._note(now, "alarm", f"{name} alarm: {old} to {new}")
+                self._record(now, "alarm", f"{name} alarm: {old} to {new}")
         if decision is not None:
             self._decide(decision, now)
 
     def _decide(self, decision: Decision, now: int) -> None:
         words = f"{_WHY[decision.why]}: from {decision.present:,} to {decision.wanted:,} {self._unit}"
         if decision.point:
-            consumed = float(decision.point)
-            words += f", of which {consumed:,.1f}/s are {self.settings.target_percent:g} %"
+            words += f", of which {float(decision.point):,.1f}/s are {self.settings.target_percent:g} %"
         self.desired = decision.wanted
         if decision.skipped is not None:
-            if not self._refused:
-                self._note(now, "skipped", f"{words}; not allowed yet: {decision.skipped}", decision.wanted)
-            self._refused = True
+            if not self._rejected:
+                self._record(now, "skipped", f"{words}; not allowed yet: {decision.skipped}", decision.wanted)
+            self._rejected = True
             return
-        self._refused = False
+        self._rejected = False
         self._pending = decision
-        self._note(now, "decision", words, decision.wanted)
+        self._record(now, "decision", words, decision.wanted)
         self._world.at(max(decision.at_ns, now), lambda at: self._call(decision, at))
 
     @property
@@ -129,7 +143,7 @@ class AutoScaler:
         return "RCU" if self.direction == "R" else "WCU"
 
     def _call(self, decision: Decision, now: int) -> None:
-        """UpdateTable is called; while the table is UPDATING, later."""
+        """Calls UpdateTable, later while the table is UPDATING."""
         if self._pending is not decision:
             return  # new limits have moved the capacity meanwhile
         until = self._world.updating_until(self.virtual, now)
@@ -137,7 +151,7 @@ class AutoScaler:
             self._world.at(until, lambda at: self._call(decision, at))
             return
         if self.virtual.resource.on_demand or decision.present != self.present():
-            # Somebody else was faster; limits and alarms decide again on what there is now.
+            # Another change came first; limits and alarms decide again on the present capacity.
             self._pending = None
             if not self.virtual.resource.on_demand and decision.why in ("minimum", "maximum"):
                 self._enforce_limits(now)
@@ -146,7 +160,7 @@ class AutoScaler:
         if decision.wanted < decision.present:
             if not self.virtual.decreases.allowed(now):
                 self._pending = None
-                self._note(now, "skipped", "no decrease is left at the moment", decision.wanted)
+                self._record(now, "skipped", "no decrease is left at the moment", decision.wanted)
                 self._catch_up(now)
                 return
             self.virtual.decreases.accept(now)
@@ -164,7 +178,7 @@ class AutoScaler:
         if self._pending is decision:
             self._pending = None
         words = f"{decision.present:,} to {decision.wanted:,} {self._unit}"
-        self._note(now, "update", words, decision.wanted)
+        self._record(now, "update", words, decision.wanted)
         self._catch_up(now)
 
     # --- Limits -------------------------------------------------------------------------------
@@ -189,7 +203,7 @@ class AutoScaler:
             tracking.minimum = scheduled.minimum
         if scheduled.maximum is not None:
             tracking.maximum = scheduled.maximum
-        self._note(
+        self._record(
             now, "scheduled", f"limits {tracking.minimum:,} to {tracking.maximum:,} ({scheduled.text})"
         )
         self._enforce_limits(now)
@@ -197,11 +211,10 @@ class AutoScaler:
 
 
 def auto_scalers(world: VirtualTables) -> list[AutoScaler]:
-    """Auto scaling for everything in the world that has it."""
-    made = []
+    """Returns the scalers of all tables and indexes with auto scaling."""
+    targets: list[tuple[VirtualResource, Direction, Scaling | None]] = []
     for member in world.resources:
-        for direction, settings in (("R", member.rates.read_scaling), ("W", member.rates.write_scaling)):
-            if settings is not None:
-                make: Callable[..., AutoScaler] = AutoScaler
-                made.append(make(world, member, direction, settings))
-    return made
+        targets += [(member, "R", member.rates.read_scaling), (member, "W", member.rates.write_scaling)]
+    return [
+        AutoScaler(world, member, way, scaling) for member, way, scaling in targets if scaling is not None
+    ]

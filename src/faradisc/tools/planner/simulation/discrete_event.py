@@ -1,11 +1,9 @@
-"""The discrete-event engine: each request by itself, in order of time, admitted and charged as the server
-does.
+"""The discrete-event engine: admits and charges each request in order of time, as the server does.
 
-Requests come from the flows of a plan or from a recorded trace; both are `Request` objects here. A request
-asks for admission with all its charges, is charged or throttled, and, throttled, is tried again later if its
-client retries. The requests of a stream arrive as a Poisson process. The keys they name fill every part of
-the distribution evenly (`KeyPoints`): the number of requests is random, and the distribution of their keys is
-the plan's. All random numbers come from the plan's seed.
+Requests come from the flows of a plan or from a recorded trace. A throttled request is tried again later if
+its client retries. The requests of a stream arrive as a Poisson process. The keys they name fill every part
+of the distribution evenly (`KeyPoints`): the number of requests is random, and the distribution of their keys
+is the plan's. All random numbers come from the plan's seed.
 
 One request takes about ten microseconds.
 """
@@ -13,8 +11,9 @@ One request takes about ten microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from operator import attrgetter
+from operator import attrgetter, mul
 from random import Random
 
 from faradisc.capacity.admission import Charge, admit, take_all
@@ -24,7 +23,7 @@ from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowReco
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.workload.key_distributions import ONE, Shape
 from faradisc.tools.planner.workload.retries import Retries
-from faradisc.tools.planner.workload.streams import Flow, IndexCharge, Stream
+from faradisc.tools.planner.workload.streams import Charged, Flow
 
 MILLI_NS = 1_000_000
 _GOLDEN = 679_535_556_991
@@ -34,33 +33,27 @@ _SQUARE_ROOT = 455_432_628_211
 """ONE times the fractional part of the square root of 2, odd: for points that are independent of those."""
 
 
+@dataclass(slots=True)
 class RequestPart:
     """One charge of a request, with the record of its direction and the name of its key."""
 
-    __slots__ = ("charge", "grows", "items", "key", "record")
-
-    def __init__(
-        self, record: DirectionRecord, charge: Charge, key: str | None, grows: int = 0, items: int = 0
-    ) -> None:
-        self.record = record
-        self.charge = charge
-        self.key = key
-        self.grows = grows
-        self.items = items
+    record: DirectionRecord
+    charge: Charge
+    key: str | None
+    grows: int = 0
+    items: int = 0
 
 
+@dataclass(slots=True)
 class Request:
     """A request: its charges, and the number of its present attempt."""
 
-    __slots__ = ("at_ns", "attempt", "flow", "parts", "retries")
-
-    def __init__(self, at_ns: int, flow: FlowRecord, retries: Retries, parts: list[RequestPart]) -> None:
-        self.at_ns = at_ns
-        """Time of the first attempt."""
-        self.attempt = 1
-        self.flow = flow
-        self.retries = retries
-        self.parts = parts
+    at_ns: int
+    """Time of the first attempt."""
+    flow: FlowRecord
+    retries: Retries
+    parts: list[RequestPart]
+    attempt: int = 1
 
 
 class DiscreteEventEngine:
@@ -255,16 +248,10 @@ class _RequestMaker:
             [iter(each.take(count)) for each in mine]
             for mine, count in zip(self._index_points, counts, strict=True)
         ]
-        sort_points = iter(
-            self._sort_points.take(
-                sum(
-                    count * (1 + len(stream.indexes))
-                    for count, stream in zip(counts, flow.streams, strict=True)
-                )
-            )
-        )
+        parts_of = [1 + len(stream.indexes) for stream in flow.streams]
+        sort_points = iter(self._sort_points.take(sum(map(mul, counts, parts_of))))
 
-        def part(charged: Stream | IndexCharge, shape: Shape, point: int, now: int) -> RequestPart:
+        def part(charged: Charged, shape: Shape, point: int, now: int) -> RequestPart:
             sort_point = next(sort_points)
             key, place = shape.draw(point, now if shape.sort == "rising" else sort_point)
             charge = Charge(charged.record.limiter, place, charged.half_units, charged.eventual)

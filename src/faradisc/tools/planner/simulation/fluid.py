@@ -12,9 +12,8 @@ A request of a table with indexes loads a direction only as far as the other dir
 directions of a table are solved in turns until their fractions rest. Numbers of requests are real numbers
 here; the records and the core get whole ones, and remainders are carried into the next second.
 
-Requests are never created and never vanish: asked = admitted + waiting + lost, for each stream. The engine
-does not know the order of the requests within a second. Throttled attempts are therefore estimates, rough
-ones where clients retry after fixed times.
+Every request is admitted, waits or is lost. The engine does not know the order of the requests within a
+second. Throttled attempts are therefore estimates, rough ones where clients retry after fixed times.
 
 Source: capacity.md section 3.2.
 """
@@ -56,10 +55,8 @@ class DirectionState:
         self.whole_admits = 1.0
         """The fraction that the limits of the whole direction admit."""
         self._throttled = np.zeros(0)
-        self._throttled_whole = 0.0
-        self._offered_half = 0.0
+        self._throttled_whole = self._offered_half = self._busiest_half = 0.0
         self._busiest: list[tuple[Shape | None, float]] = []
-        self._busiest_half = 0.0
         self.follow_splits()
 
     def follow_splits(self) -> None:
@@ -73,16 +70,14 @@ class DirectionState:
         self.buckets = buckets
         self.bounds = [(bucket.partition.low, bucket.partition.high) for bucket in buckets]
         self.admits = np.ones(len(buckets))
-        heirs = np.zeros((len(old), len(buckets)))
-        position = {bucket: number for number, bucket in enumerate(buckets)}
+        parts = np.zeros((len(old), len(buckets)))
         for number, bucket in enumerate(old):
-            parent = bucket.partition
-            children = [child for child, (low, _) in enumerate(self.bounds) if parent.holds(low)]
-            mine = [position[bucket]] if bucket in position else children
-            heirs[number, mine] = 1 / len(mine)
-        self._throttled = self._throttled @ heirs if old else np.zeros(len(buckets))
+            children = [n for n, (low, _) in enumerate(self.bounds) if bucket.partition.holds(low)]
+            mine = [buckets.index(bucket)] if bucket in buckets else children
+            parts[number, mine] = 1 / len(mine)
+        self._throttled = self._throttled @ parts if old else np.zeros(len(buckets))
         for demand in self.demands:
-            demand.inherit(heirs)
+            demand.follow_split(parts)
 
     def weights(self, shape: Shape) -> Array:
         """Returns the fraction of a shape's requests that each partition gets."""
@@ -91,27 +86,26 @@ class DirectionState:
         return weights
 
     def measure(self, now: int) -> bool:
-        """Adds up the supply of this second and the load of its requests. Returns whether the supply falls
-        short of the load."""
-        self._supply, self._cause, self._debt = inf, Cause.PROVISIONED, inf
-        for cause, bucket in self._limits():
+        """Adds up the supply and the load of this second. Returns whether the supply falls short."""
+        self._supply, self._cause, self.debt = inf, Cause.PROVISIONED, inf
+        for cause, bucket in self.limits():
             supply = _supply(bucket, now)
             if supply < self._supply:
                 self._supply, self._cause = supply, cause
             # A bucket forgives what a request costs beyond its debt limit.
-            self._debt = min(self._debt, bucket.debt / bucket.scale + max(bucket.balance(now), 0))
+            self.debt = min(self.debt, bucket.debt / bucket.scale + max(bucket.balance(now), 0))
         self._supplies = np.array([_supply(bucket, now) for bucket in self.buckets])
         load, whole = np.zeros(len(self.buckets)), 0.0
         for demand in self.demands:
             requests = demand.present.sum(0)
             load += requests * demand.partition_cost
-            whole += float(requests.sum()) * min(demand.cost, self._debt)
+            whole += float(requests.sum()) * min(demand.cost, self.debt)
         short = whole > self._supply or bool((load > self._supplies).any())
         if not short:
             self.admits, self.whole_admits = np.ones(len(self.buckets)), 1.0
         return short
 
-    def _limits(self) -> list[tuple[Cause, Bucket]]:
+    def limits(self) -> list[tuple[Cause, Bucket]]:
         """Returns the limits of the whole direction, in the order in which they are checked."""
         limiter = self.limiter
         limits = [(Cause.ACCOUNT, quota) for quota in limiter.quotas]
@@ -124,7 +118,7 @@ class DirectionState:
         load, whole = np.zeros(len(self.buckets)), np.zeros(len(self.buckets))
         for demand in self.demands:
             load += demand.reaching * demand.partition_cost
-            whole += demand.reaching * min(demand.cost, self._debt)
+            whole += demand.reaching * min(demand.cost, self.debt)
         fractions = (self._supplies > 0).astype(float)
         np.divide(self._supplies, load, out=fractions, where=load > 0)
         fractions = np.minimum(np.maximum(fractions, 0), 1)
@@ -135,12 +129,6 @@ class DirectionState:
         change = float(np.abs(admits - self.admits).max())
         self.admits = admits
         return change
-
-    def charge_whole(self, now: int, requests: float, cost: int) -> None:
-        """Charges admitted requests to the limits of the whole direction."""
-        nano = int(requests * min(cost, self._debt))
-        for _, bucket in self._limits():
-            bucket.take(now, nano)
 
     def record_demand(self) -> None:
         """Counts the half units of this second that were asked for, and remembers the busiest second."""
@@ -214,11 +202,10 @@ class Demand:
     ) -> None:
         """`ring`: seconds of the ring of retries, and attempts."""
         self.direction, self.keys, self._charged = direction, keys, charged
-        self.half_units = half_units = charged.half_units
-        self.cost = half_units * HALF_UNIT
-        self.partition_cost = half_units * (
-            direction.limiter.eventual_half if charged.eventual else HALF_UNIT
-        )
+        self.half_units = charged.half_units
+        self.cost = self.partition_cost = charged.half_units * HALF_UNIT
+        if charged.eventual:
+            self.partition_cost = charged.half_units * direction.limiter.eventual_half
         partitions = len(direction.buckets)
         self.returning = np.zeros((*ring, partitions))
         """A ring by second: retries that are due then."""
@@ -234,19 +221,17 @@ class Demand:
         self.arrived = 0.0
         """First attempts of this second."""
         self._weights = np.zeros(partitions)
-        self._asked = 0.0
-        self._half_left = 0.0
+        self._asked = self._half_left = 0.0
         self._uncounted = np.zeros(partitions)
         self._keys: dict[int, PartitionKeys] = {}
         direction.demands.append(self)
 
-    def inherit(self, heirs: Array) -> None:
-        """Follows a split: `heirs` has the part of each old partition that goes to each new one."""
-        self.returning = self.returning @ heirs
-        self.present = self.arriving = self.arriving @ heirs
-        self._uncounted = self._uncounted @ heirs
-        self.throttled, self.reaching = np.zeros(heirs.shape[1]), np.zeros(heirs.shape[1])
-        self._weights = np.zeros(heirs.shape[1])
+    def follow_split(self, parts: Array) -> None:
+        """`parts`: the part of each old partition that goes to each new one."""
+        self.returning = self.returning @ parts
+        self.present = self.arriving = self.arriving @ parts
+        self._uncounted = self._uncounted @ parts
+        self.throttled, self.reaching, self._weights = np.zeros((3, parts.shape[1]))
         if self.shape is not None:
             self._weights = self.direction.weights(self.shape)
 
@@ -277,7 +262,9 @@ class Demand:
         self._uncounted -= counts
         total = int(counts.sum())
         if half_units:
-            direction.charge_whole(now, float(admitted.sum()), self.cost)
+            whole = int(float(admitted.sum()) * min(self.cost, direction.debt))
+            for _, limit in direction.limits():
+                limit.take(now, whole)
             direction.limiter.counts[half_units] += total
             direction.record.second_consumed += half_units * total
         for number in np.nonzero(admitted)[0].tolist():
@@ -291,32 +278,29 @@ class Demand:
                 bucket.charged += count
                 direction.record.partition(bucket).half_units += half_units * count
                 if bucket.watch is not None and self._weights[number]:
-                    for location, part in self._keys_of(number).locations(second):
-                        bucket.watch.add(location, int(nano * part))
+                    for location, fraction in self._keys_of(number).locations(second):
+                        bucket.watch.add(location, int(nano * fraction))
             if charged.grows or charged.items:
                 partition = bucket.partition
                 partition.bytes = max(partition.bytes + charged.grows * count, 0)
                 partition.items = max(partition.items + charged.items * count, 0)
 
     def _keys_of(self, number: int) -> PartitionKeys:
-        found = self._keys.get(number)
-        if found is None:
+        if number not in self._keys:
             assert self.shape is not None
-            found = self._keys[number] = PartitionKeys(self.shape, *self.direction.bounds[number])
-        return found
+            self._keys[number] = PartitionKeys(self.shape, *self.direction.bounds[number])
+        return self._keys[number]
 
     def record_keys(self) -> None:
         """Records the requests so far by key."""
-        record, throttled = self.direction.record, self.throttled
         self.direction.record_peaks()
+        keys = self.direction.record.keys
         for key in self.shape.keys if self.shape is not None and self.half_units else ():
-            count = round(self._asked * key.weight / ONE)
-            if count:
-                record.keys.add(key.name, count, self.half_units)
-        if self.shape is not None and self.shape.keys:
-            for number in np.nonzero((throttled >= 0.5) & (self._weights > 0))[0].tolist():
-                for key, part in self._keys_of(number).heaviest:
-                    record.keys.throttle(key.name, round(throttled[number] * part))
+            if count := round(self._asked * key.weight / ONE):
+                keys.add(key.name, count, self.half_units)
+        for number in np.nonzero((self.throttled >= 0.5) & (self._weights > 0))[0].tolist():
+            for key, part in self._keys_of(number).heaviest:
+                keys.throttle(key.name, round(self.throttled[number] * part))
         self._asked, self._keys = 0.0, {}
         self.throttled = np.zeros(len(self._weights))
 
@@ -340,33 +324,24 @@ class StreamState:
         """No retry is due in a later second than this."""
         ring = (self._horizon_s + 1, attempts)
         self.demands = [Demand(stream, flow.keys, directions[stream.record], ring)]
-        for index in stream.indexes:
-            self.demands.append(Demand(index, index.keys, directions[index.record], ring))
+        self.demands += [
+            Demand(index, index.keys, directions[index.record], ring) for index in stream.indexes
+        ]
         self.tried, self.admitted = np.zeros(attempts), np.zeros(attempts)
-        self.asked = self.lost = 0.0
         self.active = False
         """Whether there are requests in this second."""
-
-    @property
-    def waiting(self) -> float:
-        """The number of requests whose next attempt is not due yet."""
-        return float(self.demands[0].returning.sum())
 
     def begin_second(self, second: int, count: float, arrivals: Arrivals) -> None:
         """Collects the requests of a second."""
         was_active, self.active = self.active, count > 0 or second <= self._waits_until
         if not (was_active or self.active):
             return
-        self.asked += count
         for number, demand in enumerate(self.demands):
-            shape = arrivals.shape
-            if number:
-                shape = demand.keys.shape(second, arrivals.first, arrivals.count)
+            shape = demand.keys.shape(second, arrivals.first, arrivals.count) if number else arrivals.shape
             demand.begin_second(second, count, shape)
 
     def _admitted_elsewhere(self, attempts: slice) -> list[Array]:
-        """Returns for each demand, by attempt, the fraction of the requests that all other directions
-        admit."""
+        """Returns, by demand and attempt, the fraction of the requests that all other directions admit."""
         fractions = []
         for demand in self.demands:
             requests = demand.present[attempts]
@@ -375,14 +350,11 @@ class StreamState:
             fractions.append(np.divide(admitted, total, out=np.ones(len(total)), where=total > 0))
         if len(fractions) == 1:
             return [np.ones_like(fractions[0])]
-        return [
-            np.prod([*fractions[:number], *fractions[number + 1 :]], axis=0)
-            for number in range(len(fractions))
-        ]
+        numbers = range(len(fractions))
+        return [np.prod([fractions[other] for other in numbers if other != own], axis=0) for own in numbers]
 
     def estimate(self) -> None:
-        """Computes what reaches each direction at the present fractions. Retries within the second follow
-        from the estimate before."""
+        """Computes what reaches each direction. Retries within the second follow from the estimate before."""
         elsewhere = self._admitted_elsewhere(slice(None))
         for demand, fractions in zip(self.demands, elsewhere, strict=True):
             demand.reaching = fractions @ demand.present
@@ -392,8 +364,7 @@ class StreamState:
                 demand.present[1:] += (throttled * self._at_once)[:-1]
 
     def serve(self, now: int, second: int, *, short: bool) -> None:
-        """Charges the requests that are admitted, and schedules the retries of the others. `short`: some
-        direction does not admit all."""
+        """Charges admitted requests, and schedules retries of the others. `short`: a direction throttles."""
         admitted = self._admit() if short else [demand.present for demand in self.demands]
         first = self.demands[0]
         self.tried += first.present.sum(1)
@@ -402,7 +373,6 @@ class StreamState:
             demand.charge(requests.sum(0), now, second)
         if not short:
             return
-        self.lost += float((first.present - admitted[0])[-1].sum())
         self._waits_until = second + self._horizon_s
         for demand, requests in zip(self.demands, admitted, strict=True):
             throttled = (demand.present - requests)[:-1]
@@ -466,26 +436,23 @@ class FluidEngine:
     def __init__(self, tables: VirtualTables, recorder: RunRecorder, flows: list[Flow]) -> None:
         self._tables, self._recorder = tables, recorder
         self.directions: dict[DirectionRecord, DirectionState] = {}
-        self.flows = [(flow, self._streams_of(flow)) for flow in flows]
+        self.flows: list[tuple[Flow, list[StreamState]]] = []
         groups: dict[object, Group] = {}
-        for record, direction in self.directions.items():
-            name = record.virtual.table.name if record.writes else record
-            groups.setdefault(name, Group()).directions.append(direction)
-        for flow, streams in self.flows:
+        for flow in flows:
             record = flow.streams[0].record
-            groups[record.virtual.table.name if record.writes else record].streams += streams
+            group = groups.setdefault(record.virtual.table.name if record.writes else record, Group())
+            for stream in flow.streams:
+                for record in (stream.record, *(index.record for index in stream.indexes)):
+                    if record not in self.directions:
+                        self.directions[record] = DirectionState(record)
+                        group.directions.append(self.directions[record])
+            streams = [StreamState(flow, stream, self.directions) for stream in flow.streams]
+            group.streams += streams
+            self.flows.append((flow, streams))
         self._groups = list(groups.values())
 
-    def _streams_of(self, flow: Flow) -> list[StreamState]:
-        for stream in flow.streams:
-            for record in (stream.record, *(index.record for index in stream.indexes)):
-                if record not in self.directions:
-                    self.directions[record] = DirectionState(record)
-        return [StreamState(flow, stream, self.directions) for stream in flow.streams]
-
     def run(self, duration_s: int, *, drawn: bool = False) -> int:
-        """Runs the plan. `drawn`: with the numbers of requests that the discrete-event engine draws, instead
-        of their means. Returns the seconds that passed."""
+        """Runs the plan. `drawn`: with random numbers of requests, not their means. Returns the seconds."""
         tables = self._tables
         for second in range(duration_s):
             now = tables.start_ns + second * SECOND_NS
@@ -509,9 +476,8 @@ class FluidEngine:
 
     def _finish(self) -> None:
         """Fills the records that count requests. Those that wait for a retry are lost."""
-        for direction in self.directions.values():
-            for demand in direction.demands:
-                demand.record_keys()
+        for demand in [each for direction in self.directions.values() for each in direction.demands]:
+            demand.record_keys()
         for flow, streams in self.flows:
             record, waits_ms = flow.record, flow.plan.retries.mean_waits_ms
             admitted = np.sum([stream.admitted for stream in streams], axis=0)
@@ -525,11 +491,10 @@ class FluidEngine:
             record.lost = record.offered - record.admitted
             record.attempts = round(sum(float(stream.tried.sum()) for stream in streams))
             record.throttled = record.attempts - record.admitted
-            for demand, total in [
-                (each, stream.admitted.sum()) for stream in streams for each in stream.demands
-            ]:
-                half = round(float(total) * demand.half_units)
-                if demand.direction.record.writes:
-                    record.write_half += half
-                else:
-                    record.read_half += half
+            for stream in streams:
+                for demand in stream.demands:
+                    half = round(float(stream.admitted.sum()) * demand.half_units)
+                    if demand.direction.record.writes:
+                        record.write_half += half
+                    else:
+                        record.read_half += half

@@ -87,11 +87,7 @@ class KeyTally:
         names = heaviest + [name for name in most_throttled if name in weights and name not in heaviest]
         return [
             KeyTotals(
-                name,
-                weights[name],
-                self._peaks.get(name, 0),
-                offered.get(name, 0),
-                throttled.get(name, 0),
+                name, weights[name], self._peaks.get(name, 0), offered.get(name, 0), throttled.get(name, 0)
             )
             for name in names
         ]

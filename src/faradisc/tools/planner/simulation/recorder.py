@@ -48,20 +48,13 @@ class FlowRecord:
     at_attempt: Counter[int] = field(default_factory=Counter)
     """Admitted requests by the number of the attempt, from 1."""
 
-    def add(self, other: FlowRecord) -> None:
-        for name in (
-            "offered",
-            "cached",
-            "attempts",
-            "admitted",
-            "throttled",
-            "lost",
-            "read_half",
-            "write_half",
-        ):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.waits.update(other.waits)
-        self.at_attempt.update(other.at_attempt)
+    @classmethod
+    def of_all(cls, flows: list[FlowRecord]) -> FlowRecord:
+        total = cls("all", *(sum(getattr(flow, name) for flow in flows) for name in _COUNTS))
+        for flow in flows:
+            total.waits.update(flow.waits)
+            total.at_attempt.update(flow.at_attempt)
+        return total
 
 
 @dataclass(slots=True)
@@ -84,18 +77,16 @@ class DirectionRecord:
         # Of the present second; the engines add to these.
         self.second_offered = 0
         self.second_consumed = 0
-        self.throttled: dict[Cause, int] = {}
+        self.throttled: Counter[Cause] = Counter()
         # Of the present sample.
-        self._offered = 0
-        self._consumed = 0
-        self._peak = 0
-        self._causes: dict[Cause, int] = {}
+        self._offered = self._consumed = self._peak = 0
+        self._causes: Counter[Cause] = Counter()
         # Of each sample.
         self.series_offered: list[int] = []
         self.series_consumed: list[int] = []
         self.consumed_peak: list[int] = []
         self.provisioned: list[int] = []
-        self.causes: list[dict[Cause, int]] = []
+        self.causes: list[Counter[Cause]] = []
         self.burst: list[int | None] = []
         self.burst_max: list[int | None] = []
         # Of the run.
@@ -120,7 +111,7 @@ class DirectionRecord:
 
     def throttle(self, cause: Cause, count: int = 1, bucket: PartitionBucket | None = None) -> None:
         """Counts throttle events; `bucket` is that of the partition, where one is the cause."""
-        self.throttled[cause] = self.throttled.get(cause, 0) + count
+        self.throttled[cause] += count
         if bucket is not None:
             self.partition(bucket).throttled += count
 
@@ -133,10 +124,9 @@ class DirectionRecord:
         if not self.throttled:
             self._consecutive_s = 0
             return
-        events = sum(self.throttled.values())
-        for cause, count in self.throttled.items():
-            self._causes[cause] = self._causes.get(cause, 0) + count
-            self.events[cause] += count
+        events = self.throttled.total()
+        self._causes.update(self.throttled)
+        self.events.update(self.throttled)
         self.throttled.clear()
         if self.first_s is None:
             self.first_s = second
@@ -152,7 +142,7 @@ class DirectionRecord:
         self.consumed_peak.append(self._peak)
         self.causes.append(self._causes)
         self._offered = self._consumed = self._peak = 0
-        self._causes = {}
+        self._causes = Counter()
         if resource.on_demand:
             self.provisioned.append(resource.capacity(now)[1 if self.writes else 0])
         else:

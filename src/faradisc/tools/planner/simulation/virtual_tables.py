@@ -1,9 +1,6 @@
-"""The tables of a plan as resources of the capacity core, with everything slow that happens to them.
+"""The tables of a plan as resources of the capacity core: splits, changes of the plan, timers.
 
 An engine owns the clock: it calls `advance(now)` when `now >= due` and charges requests in between.
-`VirtualTables` lets the core take its steps, splits partitions that exceed their size, makes the plan's own
-changes, and runs the timers of auto scaling (auto_scaler.py).
-
 `on_event` is called at once with what the core reports, and `on_change` with the plan's own changes.
 
 Sources: capacity.md sections 2.4 (topology), 2.12 (changes, decreases), 3.1 (virtual time).
@@ -166,8 +163,7 @@ class VirtualTables:
             return
         part = virtual.resource.partitions.by_id(event.partition)
         if part is not None:
-            survey = topology.EvenSizes(part)
-            for answer in virtual.resource.split_by_size(part.id, survey, event.at_ns):
+            for answer in virtual.resource.split_by_size(part.id, topology.EvenSizes(part), event.at_ns):
                 self.on_event(virtual, answer)
 
     # --- Changes ------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
-"""Rates from what CloudWatch has kept of a table: the sums of consumed units of each minute, or longer.
+"""Rates from CloudWatch: the sums of consumed units of a table by the minute, or a longer period.
 
 The file is what `aws cloudwatch get-metric-data` prints, a GetMetricData response whose series are labelled
-with table and metric (docs/formats/rates.md has the command). CloudWatch knows units and no requests, sums
-and no seconds: both have to be assumed, and the report says so.
+with table and metric (docs/formats/rates.md has the command). CloudWatch has units and no requests, sums and
+no seconds: both are assumed, and the report says so.
 
 Sources: capacity.md section 3.3 (the import, flagged, with an optional peak factor); the response's shape is
 that of CloudWatch's own model, service-2.json of version 2010-08-01 (GetMetricDataOutput).
@@ -11,7 +11,6 @@ that of CloudWatch's own model, service-2.json of version 2010-08-01 (GetMetricD
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from fractions import Fraction
 from math import gcd, isfinite
 from typing import Any
@@ -20,11 +19,16 @@ import orjson
 
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.traces.rate_file import Kind, RateTrace
-from faradisc.tools.planner.traces.trace_format import SECONDS_MAX, STARTS_MAX_S, TraceLineError
+from faradisc.tools.planner.traces.trace_format import (
+    SECONDS_MAX,
+    STARTS_MAX_S,
+    TraceLineError,
+    epoch_seconds,
+)
 from faradisc.tools.planner.workload.arrival_rates import MICRO
 
 PERIOD_S = 60
-"""Of the sums, unless somebody says otherwise."""
+"""Of the sums, by default."""
 PERIODS_KEPT_S = (3600, 300)
 """CloudWatch folds its minutes after 15 days and after 63 days (CloudWatch User Guide, metrics retention)."""
 EXPORT_BYTES_MAX = 1 << 28
@@ -37,16 +41,15 @@ Points = dict[int, Fraction]
 
 
 def begins_export(line: bytes) -> bool:
-    """Whether a file with this first line is meant to be an export: a recorded trace has a document in it."""
+    """Returns whether a file with this first line is an export. That of a recorded trace is a document."""
     return line.strip() == b"{" or b'"MetricDataResults"' in line[:200]
 
 
 def read_export(file: str, text: bytes, *, period_s: int = PERIOD_S, peak_factor: Fraction) -> RateTrace:
-    """The rates of an export. `period_s`: of each sum; `peak_factor`: how many times the mean of a period its
-    busiest seconds have, 1 to `period_s`.
+    """Returns the rates of an export. `period_s`: of each sum; `peak_factor`: how many times the mean of a
+    period its busiest seconds have, 1 to `period_s`. Unusable points are skipped and counted.
 
-    Points that mean nothing here are skipped and counted. Raises: PlanError for what is no export, and for
-    sums of another period.
+    Raises PlanError for a file that is no export, and for sums of another period.
     """
     trace = RateTrace(file)
     series: dict[tuple[str, str | None, str], Points] = {}
@@ -87,7 +90,7 @@ def _results(file: str, text: bytes) -> list[Any]:
 
 
 def _target(result: Any) -> tuple[str, str | None, str]:
-    """Table, index and direction of a series, by its label."""
+    """Returns table, index and direction of a series, by its label."""
     label = result.get("Label") if isinstance(result, dict) else None
     words = label.split() if isinstance(label, str) else []
     metrics = [word for word in words if word in METRICS]
@@ -111,7 +114,7 @@ def _points(result: dict[str, Any]) -> tuple[list[Any], list[Any]]:
 
 
 def _count(result: Any) -> int:
-    """How many points are lost with a series."""
+    """Returns how many points are lost with a series."""
     values = result.get("Values") if isinstance(result, dict) else None
     return max(len(values), 1) if isinstance(values, list) else 1
 
@@ -126,33 +129,29 @@ def _note(points: Points, time: Any, value: Any) -> None:
 
 
 def _moment(time: Any) -> int:
-    """Epoch seconds: of ISO 8601 as the command prints it, or of a number as the service sends it."""
+    """Returns epoch seconds: of ISO 8601 as the command prints it, or of a number as the service sends it."""
     if isinstance(time, int | float) and not isinstance(time, bool) and isfinite(time):
         moment = int(time)
     else:
         try:
-            found = datetime.fromisoformat(str(time))
+            moment = epoch_seconds(str(time))
         except ValueError:
             raise TraceLineError(f"{time!r} is not a moment such as 2026-11-02T00:00:00+00:00") from None
-        moment = int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
     if not 0 <= moment <= STARTS_MAX_S:
         raise TraceLineError("a moment lies in one of the years 1970 to 2998")
     return moment
 
 
 def _apart(series: Iterable[Points]) -> int:
-    """How many seconds all points are apart, or a multiple of it; 0 where there are no two."""
+    """Returns how many seconds all points are apart, or a multiple of it; 0 where there are no two."""
     moments = sorted({moment for points in series for moment in points})
     return gcd(*(moment - moments[0] for moment in moments)) if moments else 0
 
 
 def _spread(
-    trace: RateTrace,
-    series: dict[tuple[str, str | None, str], Points],
-    period_s: int,
-    peak_factor: Fraction,
+    trace: RateTrace, series: dict[tuple[str, str | None, str], Points], period_s: int, peak_factor: Fraction
 ) -> None:
-    """Make rates of the points. The first of all is the beginning of the run."""
+    """Turns points into rates. The first of all is the beginning of the run."""
     moments = [moment for points in series.values() for moment in points]
     if not moments:
         return
@@ -176,8 +175,8 @@ def _spread(
 
 
 def shaped(total: int, period_s: int, peak_factor: Fraction) -> Iterator[int]:
-    """The seconds of a period with this sum: half of it, or what a second has at least, comes in the first
-    seconds at `peak_factor` times the mean, the rest evenly after them."""
+    """Yields the seconds of a period with this sum: half of it, or one second at least, comes first at
+    `peak_factor` times the mean, the rest evenly after it."""
     first_s = max(round(Fraction(period_s) / (2 * peak_factor)), 1)
     first = min(int(total * peak_factor * first_s / period_s), total)
     for part, seconds in ((first, first_s), (total - first, period_s - first_s)):

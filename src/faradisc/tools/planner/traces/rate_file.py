@@ -5,8 +5,8 @@ docs/formats/rates.md describes it for users; a line is one kind of request in o
     second,table,class,op,units_per_op,ops
     0,Orders,shop,PutItem,1,120
 
-The keys of a class are the plan's matter (`classes:`, rated.py makes traffic of both). Lines that
-cannot be read are skipped and counted; the first few are remembered with what is wrong.
+The plan describes the keys of each class (`classes:`, plan_of_rates.py). Lines that cannot be read are
+skipped and counted; the first mistakes are kept.
 
 Source: capacity.md section 3.3 (the columns).
 """
@@ -24,8 +24,8 @@ from faradisc.tools.planner.errors import PlanError, nearest
 from faradisc.tools.planner.traces.trace_format import (
     HALF_UNITS_MAX,
     LINE_BYTES_MAX,
-    MISTAKES_SHOWN,
     SECONDS_MAX,
+    ReadFile,
     TraceLineError,
 )
 from faradisc.tools.planner.workload.arrival_rates import MICRO
@@ -46,7 +46,7 @@ class Operation:
     """How an operation of the API is charged."""
 
     base: str
-    """The plan's word for it: a batch is its items, a transaction its actions."""
+    """The plan's operation: a batch counts as its items, a transaction as its actions."""
     step: int
     """Half units by which costs differ, and the least that it costs."""
     transaction: bool = False
@@ -64,12 +64,10 @@ OPERATIONS = {
     "BatchWriteItem": Operation("PutItem", 2),
     "TransactWriteItems": Operation("PutItem", 4, transaction=True),
 }
-WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems")
-READS = tuple(name for name in OPERATIONS if name not in WRITES)
 
 
 class PerSecond:
-    """A rate that is given for each second; 0 where it is not. Kept by the minute: gaps cost little."""
+    """A rate that is given for each second; 0 where it is not. Stored by the minute: gaps take no space."""
 
     __slots__ = ("_minutes", "most")
 
@@ -78,7 +76,7 @@ class PerSecond:
         self.most = 0
 
     def add(self, second: int, micro: int) -> None:
-        """Raises: TraceLineError for more than `OPS_MAX` in all."""
+        """Raises TraceLineError for more than `OPS_MAX` in all."""
         minute, at = divmod(second, 60)
         held = self._minutes.get(minute)
         if held is None:
@@ -95,7 +93,7 @@ class PerSecond:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What requests have in common that are one rate."""
+    """What the requests of one rate have in common."""
 
     table: str
     index: str | None
@@ -103,8 +101,8 @@ class Kind:
     operation: str
     """As the API calls it, one of `OPERATIONS`."""
     half_units: int | None
-    """What one request costs its table, or the index that it reads. None: what an item of the table's size
-    does; the rate is one of half units then."""
+    """Cost of one request to its table, or to the index that it reads. None: that of an item of the table's
+    size; the rate is one of half units then."""
 
     def __lt__(self, other: Kind) -> bool:
         return self._order < other._order
@@ -116,31 +114,27 @@ class Kind:
 
 @dataclass
 class Target:
-    """What a file tells of one table or index."""
+    """The lines of one table or index."""
 
     first: int | str
-    """The line, or whatever else tells where it is."""
+    """Its number, or another description of its position."""
     lines: int = 0
 
 
 @dataclass
-class RateTrace:
+class RateTrace(ReadFile):
     """All rates of a file."""
 
-    file: str
     rates: dict[Kind, PerSecond] = field(default_factory=dict)
     start_s: int | None = None
     """Epoch seconds of its second 0; None where the file does not say it."""
     duration_s: int = 0
-    lines_read: int = 0
-    skipped: int = 0
-    mistakes: list[str] = field(default_factory=list)
     assumptions: list[str] = field(default_factory=list)
     targets: dict[tuple[str, str | None], Target] = field(default_factory=dict)
     """By table and index."""
 
     def add(self, kind: Kind, second: int, micro: int) -> None:
-        """Raises: TraceLineError for too much of anything."""
+        """Raises TraceLineError for too many kinds or requests."""
         rate = self.rates.get(kind)
         if rate is None:
             if len(self.rates) >= KINDS_MAX:
@@ -150,19 +144,13 @@ class RateTrace:
         self.duration_s = max(self.duration_s, second + 1)
 
     def saw(self, table: str, index: str | None, line: int | str) -> None:
-        """A line was used."""
+        """Counts a line that was used."""
         self.lines_read += 1
         self.targets.setdefault((table, index), Target(line)).lines += 1
 
-    def skip(self, line: int | str, what: str, count: int = 1) -> None:
-        """Count lines that were not used."""
-        self.skipped += count
-        if len(self.mistakes) < MISTAKES_SHOWN:
-            self.mistakes.append(f"{self.file}:{line}: {what}")
-
 
 def read_rates(file: str, lines: Iterable[bytes]) -> RateTrace:
-    """The rates of a CSV file. Raises: PlanError for another heading."""
+    """Returns the rates of a CSV file. Raises PlanError for another heading."""
     trace = RateTrace(file)
     for number, line in enumerate(lines, 1):
         if number == 1:
@@ -176,7 +164,7 @@ def read_rates(file: str, lines: Iterable[bytes]) -> RateTrace:
 
 
 def begins_rates(line: bytes) -> bool:
-    """Whether a file with this first line is meant to be one of rates."""
+    """Returns whether a file with this first line is one of rates."""
     return line.decode("utf-8", "replace").lstrip().lower().startswith("second")
 
 
@@ -229,7 +217,7 @@ def _fields(line: bytes) -> list[str]:
 
 
 def _target(text: str) -> tuple[str, str | None]:
-    """A table, or an index as reports call it: Orders/index/by-status."""
+    """Reads a table, or an index as reports name it: Orders/index/by-status."""
     table, slash, index = text.partition(_INDEX)
     if not 1 <= len(table) <= NAME_MAX or len(index) > NAME_MAX or (slash and not index):
         raise TraceLineError("'table' should be a table's name, or TABLE/index/INDEX")
@@ -243,8 +231,8 @@ def _number(name: str, text: str) -> Fraction:
 
 
 def _divided(half_units: Fraction, step: int, micro: int) -> list[tuple[int, int]]:
-    """Requests that cost so much on average, as requests that cost something: half units, micro-requests. A
-    mean that no request can cost is a mixture of the two costs beside it."""
+    """Returns costs and micro-requests with this mean cost. A mean that no request can cost is a mixture of
+    the two costs beside it."""
     low = int(half_units // step) * step
     dearer = round((half_units - low) / step * micro)
     return [(low, micro - dearer), (low + step, dearer)] if dearer else [(low, micro)]

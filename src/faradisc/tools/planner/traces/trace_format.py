@@ -9,7 +9,7 @@ docs/formats/trace.md is the format's description; `FORMAT` its version. Three k
 A request carries its charges as the server worked them out (`charges`), or, written by other tools, sizes
 from which they are worked out here (`pk`, `new`, ...).
 
-Lines that cannot be read are skipped and counted; the first few are remembered with what is wrong.
+Lines that cannot be read are skipped and counted; the first mistakes are kept.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ SIZE_MAX = 1 << 24
 PARTITIONS_MAX = 10_000
 TABLE_BYTES_MAX = PARTITIONS_MAX * 10 * (1 << 30)
 RATE_MAX = 1 << 32
+READS = ("GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems")
+WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems")
 LINE_BYTES_MAX = 1 << 21
 """Longer lines are skipped: 256 charges with the longest keys make a shorter one."""
 
@@ -47,19 +49,19 @@ LINE_BYTES_MAX = 1 << 21
 
 @dataclass(frozen=True, slots=True)
 class TraceCharge:
-    """One charge of a request: where, which way, how much."""
+    """One charge of a request."""
 
     index: str | None
     """Global index; None: the table."""
     direction: Direction
     place: bytes
-    """As capacity places it: 16 bytes of hash, then the key."""
+    """The location in the key space: 16 bytes of hash, then the key."""
     half_units: int
     eventual: bool = False
 
 
 class TraceWriter:
-    """Writes a trace to whatever takes bytes; every line is complete.
+    """Writes a trace; each call of `write` gets complete lines.
 
     The caller gives wall-clock nanoseconds; lines carry seconds since `start_ns`. A batch writes a line per
     item, a page that crosses partitions a line with a charge for each.
@@ -91,7 +93,7 @@ class TraceWriter:
         partition_caps: str | None = None,
         indexes: Mapping[str, tuple[int, int]] | None = None,
     ) -> None:
-        """A table as it is now. `indexes`: read and write units of each global index."""
+        """Writes a table as it is now. `indexes`: read and write units of each global index."""
         more = {"partitions": partitions, "profile": profile, "partition_caps": partition_caps}
         self._line(
             {
@@ -119,7 +121,7 @@ class TraceWriter:
         grows_items: int = 0,
         refused: str | None = None,
     ) -> None:
-        """A request, admitted or `refused` for a reason. `key` is its partition key as shown to people."""
+        """Writes a request, admitted or `refused` for a reason. `key` is its partition key as text."""
         line: dict[str, Any] = {
             "t": (now_ns - self._start_ns) / SECOND_NS,
             "op": operation,
@@ -162,7 +164,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A request as a trace tells it."""
+    """A request as a trace describes it."""
 
     at_s: float
     operation: str
@@ -177,27 +179,46 @@ class TraceLineError(ValueError):
     """What is wrong with a line."""
 
 
+def epoch_seconds(text: str) -> int:
+    """Returns a moment in ISO 8601, UTC unless it has a time zone. Raises ValueError."""
+    moment = datetime.fromisoformat(text)
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+
+
 @dataclass
-class Trace:
-    """A trace, read line by line; `lines` begins anew with each call."""
+class ReadFile:
+    """How much of a file could be used."""
 
     file: str
-    lines: Callable[[], Iterable[bytes]]
+    lines_read: int = 0
+    skipped: int = 0
+    mistakes: list[str] = field(default_factory=list)
+    """The first `MISTAKES_SHOWN`."""
+
+    def skip(self, line: int | str, what: str, count: int = 1) -> None:
+        """Counts lines that were not used."""
+        self.skipped += count
+        if len(self.mistakes) < MISTAKES_SHOWN:
+            self.mistakes.append(f"{self.file}:{line}: {what}")
+
+
+@dataclass
+class Trace(ReadFile):
+    """A trace, read line by line; `lines` begins anew with each call."""
+
+    lines: Callable[[], Iterable[bytes]] = field(kw_only=True)
     start_s: int = 0
     duration_s: int = 0
     tables: dict[str, Described] = field(default_factory=dict)
     mentioned: set[str] = field(default_factory=set)
     """Tables that requests name."""
-    skipped: int = 0
-    lines_read: int = 0
     line: int = 0
     """Number of the line read last."""
-    mistakes: list[str] = field(default_factory=list)
 
     @classmethod
     def scan(cls, file: str, lines: Callable[[], Iterable[bytes]]) -> Trace:
-        """Look through a trace for its tables and its length."""
-        trace = cls(file, lines)
+        """Reads a trace once for its tables and its length."""
+        trace = cls(file, lines=lines)
         last = 0.0
         for request in trace.requests():
             last = max(last, request.at_s)
@@ -206,7 +227,7 @@ class Trace:
         return trace
 
     def requests(self) -> Iterator[Recorded]:
-        """The requests in the order of the file. Bad lines are counted anew with each call."""
+        """Yields the requests in the order of the file. Each call counts bad lines anew."""
         self.skipped = self.lines_read = 0
         self.mistakes = []
         for number, line in enumerate(self.lines(), 1):
@@ -216,17 +237,11 @@ class Trace:
             try:
                 found = self._read(line)
             except TraceLineError as mistake:
-                self.skip(str(mistake))
+                self.skip(number, str(mistake))
                 continue
             self.lines_read += 1
             if found is not None:
                 yield found
-
-    def skip(self, what: str) -> None:
-        """Count the line read last as one that was not used."""
-        self.skipped += 1
-        if len(self.mistakes) < MISTAKES_SHOWN:
-            self.mistakes.append(f"{self.file}:{self.line}: {what}")
 
     def _read(self, line: bytes) -> Recorded | None:
         if len(line) > LINE_BYTES_MAX:
@@ -251,10 +266,9 @@ class Trace:
         if document["faradisc_trace"] != FORMAT:
             raise TraceLineError(f"format {document['faradisc_trace']!r}; this program reads {FORMAT}")
         try:
-            moment = datetime.fromisoformat(str(document.get("start")))
+            start_s = epoch_seconds(str(document.get("start")))
         except ValueError:
             raise TraceLineError("start is not a moment such as 2026-11-02T00:00:00Z") from None
-        start_s = int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
         if not 0 <= start_s <= STARTS_MAX_S:
             raise TraceLineError("start lies in one of the years 1970 to 2998")
         self.start_s = start_s
@@ -360,19 +374,16 @@ def _charges(entries: object) -> tuple[TraceCharge, ...]:
 
 # --- Lines without charges ------------------------------------------------------------------------------
 
-_READS = ("GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems")
-_WRITES = ("PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems")
-
 
 def _from_sizes(document: Mapping[str, Any], at_s: float, operation: str, table: str) -> Recorded:
-    """A request told by key and sizes: charges are worked out as the service does."""
+    """Returns a request given by key and sizes, with the charges that the service computes for it."""
     key = _text(document, "pk")
     sort = document.get("sk", "")
     if not isinstance(sort, str):
         raise TraceLineError("'sk' should be a text")
     place = key_prefix(key) + sort.encode()
     old, new = _count(document, "old", SIZE_MAX), _count(document, "new", SIZE_MAX)
-    if operation in _READS:
+    if operation in READS:
         consistent = document.get("cr") is True
         half_units = units.read_half_units(new or old, consistent=consistent)
         if operation == "TransactGetItems":
@@ -381,8 +392,8 @@ def _from_sizes(document: Mapping[str, Any], at_s: float, operation: str, table:
         where = index if isinstance(index, str) else None
         charge = TraceCharge(where, "R", place, half_units, not consistent)
         return Recorded(at_s, operation, table, key, (charge,), 0, 0)
-    if operation not in _WRITES:
-        raise TraceLineError(f"{operation!r} is not known; reads: {', '.join(_READS)}")
+    if operation not in WRITES:
+        raise TraceLineError(f"{operation!r} is not known; reads: {', '.join(READS)}")
     cost = units.write_units(old, new) * (2 if operation == "TransactWriteItems" else 1)
     charges = [TraceCharge(None, "W", place, 2 * cost)]
     entries = document.get("idx", {})
@@ -395,14 +406,14 @@ def _from_sizes(document: Mapping[str, Any], at_s: float, operation: str, table:
 
 
 def _index_charges(name: str, entry: object) -> list[TraceCharge]:
-    """One charge, or one in the old and one in the new partition where the key has changed."""
-    if not isinstance(entry, list) or len(entry) != 4:
+    """Returns one charge, or one in the old and one in the new partition where the key has changed."""
+    if (
+        not isinstance(entry, list)
+        or len(entry) != 4
+        or not (_is_entry(*entry[:2]) and _is_entry(*entry[2:]))
+    ):
         raise TraceLineError(f"index {name!r} should have [old key, old size, new key, new size]")
     old_key, old_size, new_key, new_size = entry
-    for key, size in ((old_key, old_size), (new_key, new_size)):
-        sized = type(size) is int and 0 <= size <= SIZE_MAX
-        if key is not None and not (isinstance(key, str) and sized):
-            raise TraceLineError(f"index {name!r} should have [old key, old size, new key, new size]")
     if old_key is None and new_key is None:
         return []
     if old_key is not None and new_key is not None and old_key != new_key:
@@ -413,3 +424,7 @@ def _index_charges(name: str, entry: object) -> list[TraceCharge]:
     old, new = (old_size if old_key is not None else None), (new_size if new_key is not None else None)
     cost = units.index_write_units(old, new, key_changed=False)
     return [TraceCharge(name, "W", key_prefix(new_key or old_key), 2 * cost)]
+
+
+def _is_entry(key: object, size: object) -> bool:
+    return key is None or (isinstance(key, str) and type(size) is int and 0 <= size <= SIZE_MAX)

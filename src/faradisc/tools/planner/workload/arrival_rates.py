@@ -55,11 +55,8 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Points:
+class Points(Steps):
     """Straight lines between points; constant before the first and after the last."""
-
-    times: tuple[int, ...]
-    values: tuple[int, ...]
 
     def micro(self, second: int) -> int:
         position = bisect_right(self.times, second)
@@ -71,10 +68,6 @@ class Points:
         low, high = self.values[position - 1], self.values[position]
         # The rate in the middle of the second.
         return low + (high - low) * (2 * (second - begin) + 1) // (2 * (end - begin))
-
-    @property
-    def most(self) -> int:
-        return max(self.values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,8 +204,7 @@ class Dates:
 
     @property
     def words(self) -> str:
-        suffixed = f", divided by {self.suffixes} suffixes" if self.suffixes > 1 else ""
-        return f"the {self.period}'s date{suffixed}"
+        return f"the {self.period}'s date{_divided(self.suffixes)}"
 
 
 @dataclass(slots=True)
@@ -275,8 +274,11 @@ EVENLY_SPREAD = Fixed(Shape((), ONE), "evenly spread")
 
 
 def single(name: str, suffixes: int, sort: Sort) -> Fixed:
-    divided = f", divided by {suffixes} suffixes" if suffixes > 1 else ""
-    return Fixed(named([(name, ONE)], suffixes, sort), f"one key{divided}")
+    return Fixed(named([(name, ONE)], suffixes, sort), f"one key{_divided(suffixes)}")
+
+
+def _divided(suffixes: int) -> str:
+    return f", divided by {suffixes} suffixes" if suffixes > 1 else ""
 
 
 def uniform(count: int, sort: Sort, prefix: str = "key") -> Fixed:
@@ -317,20 +319,15 @@ def _harmonic(count: int, exponent: float) -> float:
     return total
 
 
-def weighted(weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort) -> Fixed:
-    """Returns the distribution of a few keys with weights."""
-    total = sum(weight for _, weight in weights)
-    scaled = [(name, int(ONE * weight / total)) for name, weight in weights]
-    divided = f", each divided by {suffixes} suffixes" if suffixes > 1 else ""
-    return Fixed(named(scaled, suffixes, sort), f"{len(weights)} keys{divided}")
-
-
-def listed(weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort, file: str) -> Fixed:
-    """Returns the distribution of the keys of a file, heaviest first; keys beyond `NAMED_KEYS_MAX` are in the
-    tail."""
+def weighted(
+    weights: Sequence[tuple[str, Fraction]], suffixes: int, sort: Sort, file: str | None = None
+) -> Fixed:
+    """Returns the distribution of keys with weights, heaviest first; those beyond `NAMED_KEYS_MAX` are in the
+    tail. `file`: where they come from."""
     total = sum(weight for _, weight in weights)
     shown = weights[: max(NAMED_KEYS_MAX // suffixes, 1)]
     scaled = [(name, int(ONE * weight / total)) for name, weight in shown]
-    divided = f", each divided by {suffixes} suffixes" if suffixes > 1 else ""
-    words = f"{len(weights):,} keys with the weights of {file.rsplit('/', 1)[-1]}{divided}"
+    source = "" if file is None else f" with the weights of {file.rsplit('/', 1)[-1]}"
+    divided = _divided(suffixes).replace("divided", "each divided")
+    words = f"{len(weights):,} keys{source}{divided}"
     return Fixed(named(scaled, suffixes, sort, tail=len(weights) - len(shown)), words)

@@ -27,33 +27,33 @@ from faradisc.tools.planner.workload.key_distributions import EVENLY_SPREAD, Key
 
 
 @dataclass(frozen=True, slots=True)
-class IndexCharge:
-    """The charge of a write to one global index."""
+class Charged:
+    """What one request costs a table or an index, and what the partition gains."""
 
     record: DirectionRecord
     half_units: int
-    """0: the write is charged nothing, and needs the index to have capacity all the same."""
-    keys: KeyModel
-    grows: int
-    """Bytes that the index partition gains per request."""
-    eventual: bool = False
+    """0 for an index: the write is charged nothing, and needs the index to have capacity all the same."""
+    grows: int = 0
+    """Bytes gained; negative when items are removed."""
     items: int = 0
+    """Items gained: 1, 0 or -1."""
+    eventual: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class IndexCharge(Charged):
+    """The charge of a write to one global index."""
+
+    keys: KeyModel = EVENLY_SPREAD
+
+
+@dataclass(frozen=True, slots=True)
+class Stream(Charged):
     """Requests that make the same charges."""
 
-    record: DirectionRecord
-    half_units: int
-    eventual: bool
-    indexes: tuple[IndexCharge, ...]
-    share: float
+    indexes: tuple[IndexCharge, ...] = ()
+    share: float = 1.0
     """Part of the flow's requests, 0 to 1."""
-    grows: int
-    """Bytes that the table's partition gains per request; negative when items are removed."""
-    items: int
-    """Items gained per request: 1, 0 or -1."""
     collects: int = 0
     """Bytes an item collection gains per request, local indexes and storage overhead included."""
 
@@ -140,7 +140,7 @@ class Flow:
 
 
 def compile_flow(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> list[Stream]:
-    """The streams of a flow."""
+    """Returns the streams of a flow."""
     if not flow.writes:
         return [_read(flow, table, recorder)]
     variants = _variants(flow, table)
@@ -156,20 +156,17 @@ def _read(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> Stream:
     size = flow.item_bytes
     if index is not None and index.entry_bytes is not None:
         size = index.entry_bytes
-    if flow.half_units is not None:
-        half_units = flow.half_units
-    elif flow.operation == "Query":
-        half_units = units.read_half_units(size * flow.items, consistent=flow.consistent)
+    if flow.operation == "Query":
+        size *= flow.items
     elif flow.operation == "Scan":
-        page = min(size * flow.items, PAGE_BYTES_MAX) if flow.items > 1 else PAGE_BYTES_MAX
-        half_units = units.read_half_units(page, consistent=flow.consistent)
-    elif flow.transaction:
-        half_units = 2 * units.read_half_units(size, consistent=True)
-    else:
-        half_units = units.read_half_units(size, consistent=flow.consistent)
+        size = min(size * flow.items, PAGE_BYTES_MAX) if flow.items > 1 else PAGE_BYTES_MAX
+    half_units = flow.half_units
+    if half_units is None:
+        consistent = flow.consistent or flow.transaction
+        half_units = units.read_half_units(size, consistent=consistent) * (2 if flow.transaction else 1)
     where = index.name if index is not None and index.is_global else None
     eventual = not flow.consistent and not flow.transaction
-    return Stream(recorder.direction(table.name, where, writes=False), half_units, eventual, (), 1.0, 0, 0)
+    return Stream(recorder.direction(table.name, where, writes=False), half_units, eventual=eventual)
 
 
 Variant = tuple[Fraction, bool, frozenset[str]]
@@ -177,7 +174,7 @@ Variant = tuple[Fraction, bool, frozenset[str]]
 
 
 def _variants(flow: FlowPlan, table: TablePlan) -> list[Variant]:
-    """The kinds of items a write may meet: in a sparse index or not, its entry changed or not."""
+    """Returns the kinds of items that are written: in a sparse index or not, its entry changed or not."""
     changes = [(Fraction(1), True)]
     if flow.effect == "replace":
         changes = [(flow.changes, True), (1 - flow.changes, False)]
@@ -204,12 +201,9 @@ def _write(
 ) -> Stream:
     old = 0 if flow.effect == "add" else flow.old_bytes
     new = 0 if flow.effect == "remove" else flow.item_bytes
-    known = flow.half_units is not None
-    cost = (
-        flow.half_units // 2
-        if flow.half_units is not None
-        else units.write_units(old, new) * (2 if flow.transaction else 1)
-    )
+    cost = units.write_units(old, new) * (2 if flow.transaction else 1)
+    if flow.half_units is not None:
+        cost = flow.half_units // 2
     items = {"add": 1, "remove": -1}.get(flow.effect, 0)
     collects = new - old + items * STORAGE_OVERHEAD_BYTES
     charges: list[IndexCharge] = []
@@ -219,19 +213,18 @@ def _write(
         index_cost, grows = _index_cost(flow, index, changed)
         if not index.is_global:
             collects += grows + items * STORAGE_OVERHEAD_BYTES
-            cost += 0 if known else index_cost
+            cost += index_cost if flow.half_units is None else 0
             continue
-        rule = table.config.index_precheck
-        if not index_cost and rule == "affected":
-            continue
-        record = recorder.direction(table.name, index.name, writes=True)
-        charges.append(IndexCharge(record, 2 * index_cost, index.keys or EVENLY_SPREAD, grows))
+        if index_cost or table.config.index_precheck != "affected":
+            record = recorder.direction(table.name, index.name, writes=True)
+            charges.append(IndexCharge(record, 2 * index_cost, grows, keys=index.keys or EVENLY_SPREAD))
     record = recorder.direction(table.name, None, writes=True)
-    return Stream(record, 2 * cost, False, tuple(charges), share, new - old, items, collects)
+    indexes = tuple(charges)
+    return Stream(record, 2 * cost, new - old, items, indexes=indexes, share=share, collects=collects)
 
 
 def _index_cost(flow: FlowPlan, index: IndexPlan, changed: bool) -> tuple[int, int]:
-    """Write units of one index entry, and the bytes it gains."""
+    """Returns the write units of one index entry, and the bytes it gains."""
 
     def entry(size: int) -> int:
         return size if index.entry_bytes is None else index.entry_bytes
