@@ -139,15 +139,15 @@ def _layers() -> Iterator[str]:
         rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
         alone = [f"no `{name}`: {_code(text)}" for name, text in rules.absent.items()]
         alone += [
-            f"`{name}`{', without the count' if name in rules.unprefixed else ''}" for name in rules.separate
+            " and ".join(f"`{name}`" for name in names)
+            + (", without the count" if rules.unprefixed.issuperset(names) else "")
+            for names in rules.separate
         ]
-        if rules.first_only:
-            alone.append("only the first of all")
         yield _row(
             operation.name,
             "new" if operation.wording is Wording.NEW else "old",
             "yes" if operation.enveloped else "no",
-            "yes" if rules.echoes else "no",
+            "yes" if rules.echoes else ", ".join(sorted(rules.echoed)) or "no",
             "; ".join(alone),
         )
     yield ""
@@ -169,11 +169,16 @@ def _constraints() -> Iterator[str]:
     for shape, values in overrides.ENUM_ORDER.items():
         yield _row(shape, _code(f"[{', '.join(values)}]"))
     yield ""
+    yield "Members with a text of their own in the single-item writes, unless the item or key is missing or a"
+    yield "value has more than 62 levels; Query has the last one:\n"
+    yield from _table("Member", "Text")
+    for name, text in reversed(overrides.RULES["PutItem"].texts.items()):
+        yield _row(name, _code(text))
+    yield ""
     yield "Bounds that are not the model's:\n"
     yield from _table("Structure", "Member", "At least", "At most", "Else")
     for (structure, member), change in overrides.MEMBERS.items():
         other = [f"pattern {_code(change.pattern)}"] if change.pattern else []
-        other += [f"one of {', '.join(change.enum)}"] if change.enum else []
         other += ["reported as one range"] if change.between else []
         bounds = ("" if bound is None else str(bound) for bound in (change.minimum, change.maximum))
         yield _row(structure, member, *bounds, "; ".join(other))

@@ -298,8 +298,8 @@ EXPECTED_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("expected", "text"), EXPECTED_REFUSED.values(), ids=EXPECTED_REFUSED)
 def test_expected_is_rejected(dynamodb: Any, table: str, expected: dict[str, Any], text: str) -> None:
-    """Not among the enveloped families (errors.md section 3)."""
-    with invalid(INVALID + text):
+    """Enveloped (errors.md section 3)."""
+    with invalid("1 validation error detected: " + INVALID + text):
         dynamodb.put_item(TableName=table, Item=item(**STORED), Expected=expected)
 
 

@@ -29,7 +29,7 @@ from faradisc.language.expressions import (
 )
 from faradisc.language.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.limits import PLACEHOLDERS_BYTES_MAX
-from faradisc.model.values.checks import Wording, check_value
+from faradisc.model.values.checks import Wording, check_value, has_deep_value
 from faradisc.operations.call import Call
 
 _PROJECTION = ("ProjectionExpression",)
@@ -79,9 +79,10 @@ def _check_legacy_values(call: Call, conditions: Mapping[str, Any]) -> None:
 
 
 def check_return_values(call: Call) -> None:
-    """Checks ReturnValues of PutItem or DeleteItem, which have two modes. Raises RequestRuleError."""
+    """Checks ReturnValues of PutItem or DeleteItem, which have two modes. Raises ValidationException."""
     if call.request.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
-        raise RequestRuleError("ReturnValues can only be ALL_OLD or NONE")
+        error = ValidationException if has_deep_value(call.request) else RequestRuleError
+        raise error("ReturnValues can only be ALL_OLD or NONE")
 
 
 def bind_write_condition(call: Call) -> Condition | None:
@@ -119,7 +120,10 @@ def _condition(call: Call, placeholders: Placeholders) -> Condition | None:
         return bind_condition(request["ConditionExpression"], "ConditionExpression", placeholders)
     if "Expected" in request:
         _check_legacy_values(call, request["Expected"])
-        return legacy.expected(request["Expected"], request.get("ConditionalOperator"))
+        try:
+            return legacy.expected(request["Expected"], request.get("ConditionalOperator"))
+        except ValidationException as error:
+            raise RequestRuleError(error.message) from None
     return None
 
 
@@ -193,20 +197,23 @@ def _check_select(call: Call) -> None:
     """Checks Select against the projection parameters. Raises ValidationException."""
     request = call.request
     select = request.get("Select")
+    envelope = "1 validation error detected: " if call.operation == "Query" else ""
     for parameter in ("AttributesToGet", "ProjectionExpression"):
         if parameter in request and select not in (None, "SPECIFIC_ATTRIBUTES"):
-            raise ValidationException(f"Cannot specify the {parameter} when choosing to get {select}")
+            chosen = "only the Count" if select == "COUNT" else select
+            raise ValidationException(
+                f"{envelope}Cannot specify the {parameter} when choosing to get {chosen}"
+            )
     if select == "SPECIFIC_ATTRIBUTES" and not (
         "AttributesToGet" in request or "ProjectionExpression" in request
     ):
-        envelope = "1 validation error detected: " if call.operation == "Query" else ""
         raise ValidationException(
             f"{envelope}Must specify the AttributesToGet or ProjectionExpression "
             "when choosing to get SPECIFIC_ATTRIBUTES"
         )
     if select == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in request:
         raise ValidationException(
-            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+            f"{envelope}ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
         )
 
 

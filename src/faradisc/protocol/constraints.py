@@ -17,9 +17,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
+
 from faradisc.errors import ValidationException
+from faradisc.limits import ECHO_CHARACTERS_MAX
+from faradisc.model.values.checks import has_deep_value
 from faradisc.protocol.javatext import java_text
-from faradisc.protocol.overrides import ERRORS_MAX, TABLE_ARN_MAXIMUM, Rules
+from faradisc.protocol.overrides import (
+    DEFAULT_RULES,
+    ERRORS_MAX,
+    TABLE_ARN_MAXIMUM,
+    TABLE_NAME_LISTED_MINIMUM,
+    Rules,
+)
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan
 
 _NOT_NULL = "Member must not be null"
@@ -34,18 +44,21 @@ def check(plan: Plan, request: dict[str, Any]) -> None:
     JSON types are already checked (`serialization.normalise`).
     """
     root, rules = plan.root, plan.rules
+    if rules.older_unless is not None and (rules.older_unless not in request or has_deep_value(request)):
+        rules = DEFAULT_RULES
     for name, text in rules.absent.items():
         if name not in request or (rules.empty_is_absent and not request[name]):
             raise ValidationException(text)
-    for name in rules.separate:
+    for names in rules.separate:
         errors = _Errors(rules)
-        errors.member(root, name, request, "")
-        if errors.found and name in rules.unprefixed:
+        for name in names:
+            errors.parameter(root, name, request)
+        if errors.found and rules.unprefixed.issuperset(names):
             raise ValidationException(errors.found[0])
         errors.raise_any()
     errors = _Errors(rules)
-    for name in root.members:
-        errors.member(root, name, request, "")
+    for name in dict.fromkeys((*rules.order, *root.members)):
+        errors.parameter(root, name, request)
     errors.raise_any()
 
 
@@ -54,8 +67,8 @@ class _Errors:
 
     def __init__(self, rules: Rules) -> None:
         self.found: list[str] = []
+        self._rules = rules
         self._echoes = rules.echoes
-        self._most = 1 if rules.first_only else ERRORS_MAX
 
     def raise_any(self) -> None:
         if not self.found:
@@ -63,6 +76,18 @@ class _Errors:
         count = len(self.found)
         noun = "error" if count == 1 else "errors"
         raise ValidationException(f"{count} validation {noun} detected: {'; '.join(self.found)}")
+
+    def parameter(self, root: Node, name: str, request: dict[str, Any]) -> None:
+        """Checks one member of the request itself."""
+        rules = self._rules
+        value = request.get(name)
+        if name not in rules.texts or value is None:
+            self._echoes = name in rules.echoed or (
+                rules.echoes and not (rules.empty_unechoed and value == "" and root.members[name].is_table)
+            )
+            self.member(root, name, request, "")
+        elif any(broken_constraints(root.members[name], value)):
+            self.found.append(rules.texts[name])
 
     def member(self, structure: Node, name: str, values: dict[str, Any], path: str) -> None:
         """Checks one member of a structure. `path` ends in a dot or is empty."""
@@ -75,7 +100,7 @@ class _Errors:
             self._add(None, None, here, _NOT_NULL)
 
     def _add(self, node: Node | None, value: Any, path: str, constraint: str, *, echoes: bool = True) -> None:
-        if len(self.found) >= self._most:
+        if len(self.found) >= ERRORS_MAX:
             return
         if not (self._echoes and echoes):
             echo = ""
@@ -86,7 +111,7 @@ class _Errors:
         self.found.append(f"Value {echo}at '{path}' failed to satisfy constraint: {constraint}")
 
     def _value(self, node: Node, value: Any, path: str) -> None:
-        if len(self.found) >= self._most or node.kind == ATTRIBUTE:
+        if len(self.found) >= ERRORS_MAX or node.kind == ATTRIBUTE:
             return
         for constraint in broken_constraints(node, value):
             self._add(node, value, path, constraint, echoes=not node.between)
@@ -108,14 +133,20 @@ class _Errors:
                 self._add(None, None, here, _NOT_NULL)
             else:
                 self._value(node.element, element, here)
-            if len(self.found) >= self._most:
+            if len(self.found) >= ERRORS_MAX:
                 return
 
     def _map(self, node: Node, value: dict[str, Any], path: str) -> None:
         element = node.element
         assert element is not None
         if node.key is not None and any(_breaks(node.key, key) for key in value):
-            self._add(node, value, path, f"Map keys must satisfy constraint: [{_in_brackets(node.key)}]")
+            constraint = f"Map keys must satisfy constraint: [{_in_brackets(node.key)}]"
+            if self._rules.json_keys:
+                echo = orjson.dumps(value).decode()[:ECHO_CHARACTERS_MAX]
+                path = path[0].lower() + path[1:]
+                self.found.append(f"Value '{echo}' at '{path}' failed to satisfy constraint: {constraint}")
+            else:
+                self._add(node, value, path, constraint)
         if element.kind != "structure" and any(_breaks(element, entry) for entry in value.values()):
             self._add(node, value, path, f"Map value must satisfy constraint: [{_in_brackets(element)}]")
             return
@@ -127,7 +158,7 @@ class _Errors:
                 self._list(element, entry, here)
             else:
                 self._value(element, entry, here)
-            if len(self.found) >= self._most:
+            if len(self.found) >= ERRORS_MAX:
                 return
 
 
@@ -184,7 +215,7 @@ def _in_brackets(node: Node) -> str:
     if node.maximum is not None:
         listed.append(_at_most(node, node.maximum))
     if node.minimum is not None:
-        listed.append(_at_least(node, node.minimum))
+        listed.append(_at_least(node, TABLE_NAME_LISTED_MINIMUM if node.is_table else node.minimum))
     if node.pattern is not None:
         listed.append(f"Member must satisfy regular expression pattern: {node.pattern}")
     if node.enum:

@@ -3,7 +3,7 @@
 Four tables, read by `plan.py` and `constraints.py`:
 
     RULES         per operation: the wording of constraint errors, and which are reported separately
-    MEMBERS       per structure and member: other bounds, other enumerations
+    MEMBERS       per structure and member: other bounds
     MEMBER_ORDER  per structure: members whose errors have another order than the model's
     ENUM_ORDER    per shape: the order in which messages list an enumeration
 
@@ -32,6 +32,10 @@ TABLE_ARN_MAXIMUM: Final = 1024
 """A member of shape TableArn accepts a name of 1 to 255 characters of the pattern above, or an ARN of up to
 1,024 characters, which the operation parses (limits.md section 1, captured)."""
 
+TABLE_NAME_LISTED_MINIMUM: Final = 3
+"""The minimum in messages about the keys of a map of tables (captured). Assumed: shorter names are accepted
+there, as in the other data requests."""
+
 TABLE_NAME_SHAPE: Final = "TableArn"
 
 # --- Wording and order per operation -------------------------------------------------------------
@@ -43,44 +47,81 @@ class Rules:
 
     echoes: bool = True
     """True: `Value '<v>' at 'memberName'`, the old layer; False: `Value at 'MemberName'`, the new one."""
+    echoed: frozenset[str] = frozenset()
+    """Members of an operation of the new layer that keep the form of the old one."""
+    empty_unechoed: bool = False
+    """An empty string is reported in the form of the new layer, although the operation repeats values."""
+    json_keys: bool = False
+    """Errors of the keys of a map repeat the map as JSON, in the form of the old layer."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """Members whose absence is reported first, alone and with this text."""
     empty_is_absent: bool = False
     """An empty map or string in such a member counts as absent."""
-    separate: tuple[str, ...] = ()
-    """Members whose errors are reported separately, before all others are collected."""
+    separate: tuple[tuple[str, ...], ...] = ()
+    """Groups of members whose errors are reported before all others are collected, each group by itself."""
     unprefixed: frozenset[str] = frozenset()
     """Those of them that are reported without `1 validation error detected: `."""
-    first_only: bool = False
-    """Only the first error is reported."""
+    order: tuple[str, ...] = ()
+    """Members whose errors precede those of all others."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of every error of these members."""
+    older_unless: str | None = None
+    """A request without this member, or with a very deep value (`has_deep_value`), is checked by the default
+    rules."""
 
 
-_NEW: Final = Rules(echoes=False)
+def _enumeration(*names: str) -> str:
+    return f"Failed to satisfy constraint: Member must satisfy enum value set: [{', '.join(names)}]"
+
+
+_CONDITIONAL_OPERATOR: Final = {"ConditionalOperator": _enumeration("ALL", "OR")}
+_WRITE_TEXTS: Final = {
+    **_CONDITIONAL_OPERATOR,
+    # UPDATE_NEW is the service's spelling.
+    "ReturnValues": _enumeration("ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE_NEW", "NONE"),
+    "ReturnItemCollectionMetrics": "ReturnItemCollectionMetrics can only be SIZE or NONE",
+}
+_WRITE_ORDER: Final = ("ReturnConsumedCapacity", "ReturnValues", "ReturnItemCollectionMetrics")
 _NO_TABLE_NAME: Final = {
     "TableName": "The parameter 'TableName' is required but was not present in the request",
 }
 
+
+def _item_write(required: str, *separate: str) -> Rules:
+    """The rules of a single-item write: the table name alone, then the rest together (errors.md section 4).
+
+    Assumed for PutItem and DeleteItem: that a missing item or key leads to the old layer, as in UpdateItem.
+    """
+    return Rules(
+        empty_unechoed=True,
+        separate=tuple((name,) for name in ("TableName", *separate)),
+        order=_WRITE_ORDER,
+        texts=_WRITE_TEXTS,
+        older_unless=required,
+    )
+
+
 RULES: Final[Mapping[str, Rules]] = {
-    # errors.md section 4: the table name alone, then the rest together. The captures have `tableName` and
-    # `returnValues`, so these three repeat values although their other messages belong to the new layer.
-    "PutItem": Rules(separate=("TableName",)),
-    "DeleteItem": Rules(separate=("TableName",)),
-    "UpdateItem": Rules(separate=("TableName",), first_only=True),
-    # errors.md section 3, "new, bare"; 6.5 shows Query's `Value at 'Limit'`, section 4 the order.
-    "GetItem": _NEW,
+    "PutItem": _item_write("Item"),
+    "DeleteItem": _item_write("Key"),
+    "UpdateItem": _item_write("Key", "ReturnValues"),
+    # errors.md section 3, "new, bare"; 6.5 shows Query's `Value at 'Limit'`, section 4 the order. Assumed of
+    # GetItem: ReturnConsumedCapacity is repeated as by Query and BatchGetItem.
+    "GetItem": Rules(echoes=False, echoed=frozenset({"ReturnConsumedCapacity"})),
     "Query": Rules(
-        echoes=False, separate=("ConditionalOperator",), unprefixed=frozenset({"ConditionalOperator"})
-    ),
-    "SearchVectors": _NEW,
-    # errors.md 6.7.
-    "BatchGetItem": Rules(
         echoes=False,
-        absent={"RequestItems": "The requestItems parameter is required for BatchGetItem"},
-        empty_is_absent=True,
+        echoed=frozenset({"ReturnConsumedCapacity", "Select"}),
+        separate=(("ConditionalOperator",),),
+        unprefixed=frozenset({"ConditionalOperator"}),
+        texts=_CONDITIONAL_OPERATOR,
     ),
+    "SearchVectors": Rules(echoes=False),
+    # errors.md 6.7.
+    "BatchGetItem": Rules(echoes=False, echoed=frozenset({"ReturnConsumedCapacity"}), json_keys=True),
     "BatchWriteItem": Rules(
         absent={"RequestItems": "The requestItems parameter is required for BatchWriteItem"},
         empty_is_absent=True,
+        separate=(("ReturnConsumedCapacity", "ReturnItemCollectionMetrics"),),
     ),
     # errors.md section 4 names the first three. Assumed for the others of the same family.
     "CreateTable": Rules(absent=_NO_TABLE_NAME),
@@ -104,7 +145,6 @@ class Change:
     minimum: int | None = None
     maximum: int | None = None
     pattern: str | None = None
-    enum: tuple[str, ...] | None = None
     plain_name: bool = False
     """ARNs are not accepted, although the model's shape is TableArn."""
     between: bool = False
@@ -121,8 +161,6 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     ("CreateTableInput", "KeySchema"): _TABLE_KEYS,
     ("LocalSecondaryIndex", "KeySchema"): _TABLE_KEYS,
     ("TableCreationParameters", "KeySchema"): _TABLE_KEYS,
-    # errors.md section 3, enumeration table. The operation rejects PutItem's wider set (6.6).
-    ("DeleteItemInput", "ReturnValues"): Change(enum=("ALL_OLD", "NONE")),
     # errors.md 6.5.
     ("ScanInput", "TotalSegments"): Change(between=True),
     # limits.md section 3, legacy AttributesToGet.
@@ -138,9 +176,23 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
 
 MEMBER_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "CreateTableInput": ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"),
+    "PutItemInput": (
+        *("ReturnConsumedCapacity", "ReturnItemCollectionMetrics", "ReturnValues", "TableName"),
+        *("ConditionalOperator", "Item"),
+    ),
+    "TransactWriteItemsInput": (
+        "ClientRequestToken",
+        "ReturnConsumedCapacity",
+        "ReturnItemCollectionMetrics",
+    ),
+    "UpdateItemInput": (
+        *("ReturnConsumedCapacity", "TableName", "ReturnValues", "ReturnItemCollectionMetrics"),
+        *("ConditionalOperator", "Key"),
+    ),
 }
 """Members of a structure whose errors are reported in this order, at the place of the first of them in the
-model (errors.md section 4, captured: global indexes before local ones)."""
+model (errors.md section 4, captured: global indexes before local ones, tokens before enumerations, UpdateItem
+without Key; assumed in part: the others, and PutItem without Item)."""
 
 ENUM_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "ReturnConsumedCapacity": ("INDEXES", "TOTAL", "NONE"),

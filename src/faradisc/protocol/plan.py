@@ -113,6 +113,4 @@ def _apply(change: Change, node: Node) -> None:
         node.maximum = change.maximum
     if change.pattern is not None:
         node.pattern = change.pattern
-    if change.enum is not None:
-        node.enum = change.enum
     node.between = change.between

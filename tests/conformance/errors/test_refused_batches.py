@@ -29,19 +29,25 @@ def put(number: int) -> dict[str, Any]:
 
 
 def batches() -> Iterator[Case]:
-    for operation in ("BatchGetItem", "BatchWriteItem"):
-        for what, request in (
-            ("absent", {}),
-            ("null", {"RequestItems": None}),
-            ("empty", {"RequestItems": {}}),
-        ):
-            yield Case(
-                f"RequestItems {what}",
-                operation,
-                request,
-                f"The requestItems parameter is required for {operation}",
-                "errors.md 6.7",
-            )
+    for what, request, constraint in (
+        ("absent", {}, "Member must not be null"),
+        ("null", {"RequestItems": None}, "Member must not be null"),
+        ("empty", {"RequestItems": {}}, "Member must have length greater than or equal to 1"),
+    ):
+        yield Case(
+            f"RequestItems {what}",
+            "BatchGetItem",
+            request,
+            ONE + f"Value at 'RequestItems' failed to satisfy constraint: {constraint}",
+            "errors.md 6.7",
+        )
+        yield Case(
+            f"RequestItems {what}",
+            "BatchWriteItem",
+            request,
+            "The requestItems parameter is required for BatchWriteItem",
+            "errors.md 6.7",
+        )
     yield Case(
         "no keys",
         "BatchGetItem",

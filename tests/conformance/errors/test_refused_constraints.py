@@ -27,6 +27,13 @@ OPERATORS = (
     "BEGINS_WITH, GE, CONTAINS]"
 )
 CONDITIONAL = "Member must satisfy enum value set: [OR, AND]"
+BARE_RETURN_VALUES = (
+    "Failed to satisfy constraint: Member must satisfy enum value set: "
+    "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
+)
+BARE_METRICS = "ReturnItemCollectionMetrics can only be SIZE or NONE"
+BARE_CONDITIONAL = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
+RECORDED = "errors.md sections 3 and 4, captured in October 2026"
 ACTIONS = "Member must satisfy enum value set: [ADD, PUT, DELETE]"
 NO_TABLE_NAME = "The parameter 'TableName' is required but was not present in the request"
 
@@ -51,6 +58,8 @@ def at_most(number: int, measure: str = "length") -> str:
     return f"Member must have {measure} less than or equal to {number}"
 
 
+MAP_KEYS = f"Map keys must satisfy constraint: [{at_most(255)}, {at_least(3)}, {NAME}]"
+
 ITEM_WRITES: dict[str, dict[str, Any]] = {
     "PutItem": {"Item": KEY},
     "UpdateItem": {"Key": KEY},
@@ -74,13 +83,13 @@ def names() -> Iterator[Case]:
                 f"table name {name[:9]!r}",
                 operation,
                 {**members, "TableName": name},
-                ONE + old(name, "tableName", constraint),
+                ONE + (old(name, "tableName", constraint) if name else new("TableName", constraint)),
                 "limits.md section 1: 1..255 and the pattern on data-plane calls",
             )
         yield Case(
             "a bad table name, reported alone",
             operation,
-            {"TableName": "a b", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+            {**members, "TableName": "a b", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
             ONE + old("a b", "tableName", NAME),
             "errors.md section 4",
         )
@@ -192,26 +201,21 @@ def enumerations() -> Iterator[Case]:
                 f"returnConsumedCapacity {bad!r}",
                 operation,
                 {**base, "ReturnConsumedCapacity": bad},
-                ONE + new("ReturnConsumedCapacity", CAPACITY),
-                "errors.md section 3, new framework: no echo",
+                ONE + old(bad, "returnConsumedCapacity", CAPACITY),
+                RECORDED,
             )
     for operation, members in ITEM_WRITES.items():
         base = {"TableName": "hash", **members}
-        values = DELETE_VALUES if operation == "DeleteItem" else RETURN_VALUES
-        for member, constraint in (
-            ("ReturnValues", values),
-            ("ReturnItemCollectionMetrics", METRICS),
-            ("ReturnValuesOnConditionCheckFailure", DELETE_VALUES),
-            ("ConditionalOperator", CONDITIONAL),
+        for member, text in (
+            ("ReturnValues", BARE_RETURN_VALUES),
+            ("ReturnItemCollectionMetrics", BARE_METRICS),
+            (
+                "ReturnValuesOnConditionCheckFailure",
+                old("x", "returnValuesOnConditionCheckFailure", DELETE_VALUES),
+            ),
+            ("ConditionalOperator", BARE_CONDITIONAL),
         ):
-            path = member[0].lower() + member[1:]
-            yield Case(
-                f"{path} of no sense",
-                operation,
-                {**base, member: "x"},
-                ONE + old("x", path, constraint),
-                SOURCE,
-            )
+            yield Case(f"{member} of no sense", operation, {**base, member: "x"}, ONE + text, RECORDED)
         yield Case(
             "a comparison of no sense",
             operation,
@@ -237,14 +241,14 @@ def enumerations() -> Iterator[Case]:
         "Select of no sense",
         "Query",
         {"TableName": "hash", "Select": "x"},
-        ONE + new("Select", SELECT),
+        ONE + old("x", "select", SELECT),
         SOURCE,
     )
     yield Case(
         "ConditionalOperator of no sense",
         "Query",
         {"TableName": "hash", "ConditionalOperator": "x", "Select": "y"},
-        new("ConditionalOperator", CONDITIONAL),
+        BARE_CONDITIONAL,
         "errors.md section 4: bare, ahead of and not merged with Select",
     )
     for member, path, bad, printed in (
@@ -384,33 +388,65 @@ def bounds() -> Iterator[Case]:
 
 
 def several() -> Iterator[Case]:
+    bad = {"ReturnValues": "x", "ReturnConsumedCapacity": "y"}
+    capacity = old("y", "returnConsumedCapacity", CAPACITY)
     yield Case(
         "three at once",
         "PutItem",
-        {"TableName": "hash", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
-        f"3 validation errors detected: {null('item')}; {old('x', 'returnValues', RETURN_VALUES)}; "
-        f"{old('y', 'returnConsumedCapacity', CAPACITY)}",
-        "errors.md section 4: PutItem aggregates",
-    )
-    yield Case(
-        "only the first",
-        "UpdateItem",
-        {"TableName": "hash", "Key": KEY, "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
-        ONE + old("x", "returnValues", RETURN_VALUES),
-        "errors.md section 4: UpdateItem stops at the first, returnValues",
+        {"TableName": "hash", "Item": KEY, **bad, "ReturnItemCollectionMetrics": "z"},
+        f"3 validation errors detected: {capacity}; {BARE_RETURN_VALUES}; {BARE_METRICS}",
+        RECORDED,
     )
     yield Case(
         "two at once",
         "DeleteItem",
+        {"TableName": "hash", "Key": KEY, **bad},
+        f"2 validation errors detected: {capacity}; {BARE_RETURN_VALUES}",
+        RECORDED,
+    )
+    yield Case(
+        "only ReturnValues",
+        "UpdateItem",
+        {"TableName": "hash", "Key": KEY, **bad},
+        ONE + BARE_RETURN_VALUES,
+        RECORDED,
+    )
+    no_key = {"UpdateExpression": "SET a = :a", "ExpressionAttributeValues": {":a": {"S": "x"}}}
+    yield Case(
+        "an empty name and no key",
+        "UpdateItem",
+        {"TableName": "", **no_key},
+        f"2 validation errors detected: {old('', 'tableName', at_least(1))}; {null('key')}",
+        RECORDED,
+    )
+    yield Case(
+        "an empty name, two enumerations and no key",
+        "UpdateItem",
+        {"TableName": "", **no_key, **bad},
+        f"4 validation errors detected: {capacity}; {old('', 'tableName', at_least(1))}; "
+        f"{old('x', 'returnValues', RETURN_VALUES)}; {null('key')}",
+        RECORDED,
+    )
+    yield Case(
+        "XOR and no key",
+        "UpdateItem",
+        {"TableName": "hash", "Expected": {"a": {"Exists": False}}, "ConditionalOperator": "XOR"},
+        f"2 validation errors detected: {old('XOR', 'conditionalOperator', CONDITIONAL)}; {null('key')}",
+        RECORDED,
+    )
+    yield Case(
+        "two at once without a key",
+        "DeleteItem",
         {"TableName": "hash", "ReturnItemCollectionMetrics": "x"},
         f"2 validation errors detected: {null('key')}; {old('x', 'returnItemCollectionMetrics', METRICS)}",
-        "errors.md section 4",
+        "errors.md section 4; assumed: as UpdateItem",
     )
     yield Case(
         "two at once",
         "GetItem",
         {"TableName": "hash", "ReturnConsumedCapacity": "x"},
-        f"2 validation errors detected: {new('Key', NOT_NULL)}; {new('ReturnConsumedCapacity', CAPACITY)}",
+        f"2 validation errors detected: {new('Key', NOT_NULL)}; "
+        f"{old('x', 'returnConsumedCapacity', CAPACITY)}",
         "errors.md section 3",
     )
     yield Case(
@@ -427,6 +463,94 @@ def several() -> Iterator[Case]:
             for n in range(1, 11)
         ),
         "errors.md section 3: at most 10 errors are collected",
+    )
+
+
+def deep(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"S": "leaf"}
+    for _ in range(levels):
+        value = {"M": {"n": value}}
+    return value
+
+
+def deep_values() -> Iterator[Case]:
+    """Single-item writes check requests with values of more than 62 levels in the old layer."""
+    expected = {"Expected": {"a": {"Value": deep(100)}, "b": {"Exists": False}}, "ConditionalOperator": "XOR"}
+    for operation, members in ITEM_WRITES.items():
+        base = {"TableName": "nothing", **members}
+        yield Case(
+            "XOR beside 100 levels",
+            operation,
+            {**base, **expected},
+            ONE + old("XOR", "conditionalOperator", CONDITIONAL),
+            RECORDED,
+        )
+        for levels, text in ((62, BARE_RETURN_VALUES), (63, old("x", "returnValues", RETURN_VALUES))):
+            yield Case(
+                f"ReturnValues beside {levels} levels",
+                operation,
+                {**base, "Expected": {"d": {"Value": deep(levels)}}, "ReturnValues": "x"},
+                ONE + text,
+                RECORDED,
+            )
+    yield Case(
+        "ReturnValues beside a key of 100 levels",
+        "DeleteItem",
+        {"TableName": "nothing", "Key": {"p": deep(100)}, "ReturnValues": "x"},
+        ONE + old("x", "returnValues", RETURN_VALUES),
+        RECORDED,
+    )
+    for operation in ("PutItem", "DeleteItem"):
+        for levels, prefix in ((1, ONE), (62, ONE), (63, "")):
+            yield Case(
+                f"UPDATED_NEW beside {levels} levels",
+                operation,
+                {
+                    "TableName": "nothing",
+                    **ITEM_WRITES[operation],
+                    "ConditionExpression": "d = :deep",
+                    "ExpressionAttributeValues": {":deep": deep(levels)},
+                    "ReturnValues": "UPDATED_NEW",
+                },
+                prefix + "ReturnValues can only be ALL_OLD or NONE",
+                RECORDED,
+            )
+
+
+def batches() -> Iterator[Case]:
+    bad_name = {"RequestItems": {"bad!name": {"Keys": [{"p": {"S": "a"}}]}}}
+    echo = old('{"bad!name":{"Keys":[{"p":{"S":"a"}}]}}', "requestItems", MAP_KEYS)
+    yield Case("a bad name", "BatchGetItem", bad_name, ONE + echo, RECORDED)
+    yield Case(
+        "a bad name and a bad enumeration",
+        "BatchGetItem",
+        {**bad_name, "ReturnConsumedCapacity": "x"},
+        f"2 validation errors detected: {echo}; {old('x', 'returnConsumedCapacity', CAPACITY)}",
+        RECORDED,
+    )
+    yield Case(
+        "a bad name and bad enumerations",
+        "BatchWriteItem",
+        {
+            "RequestItems": {"bad!name": [{"DeleteRequest": {"Key": KEY}}]},
+            "ReturnConsumedCapacity": "x",
+            "ReturnItemCollectionMetrics": "y",
+        },
+        f"2 validation errors detected: {old('x', 'returnConsumedCapacity', CAPACITY)}; "
+        f"{old('y', 'returnItemCollectionMetrics', METRICS)}",
+        RECORDED,
+    )
+    yield Case(
+        "a long token and a bad enumeration",
+        "TransactWriteItems",
+        {
+            "TransactItems": [{"Delete": {"TableName": "hash", "Key": KEY}}],
+            "ClientRequestToken": "x" * 37,
+            "ReturnConsumedCapacity": "x",
+        },
+        f"2 validation errors detected: {old('x' * 37, 'clientRequestToken', at_most(36))}; "
+        f"{old('x', 'returnConsumedCapacity', CAPACITY)}",
+        RECORDED,
     )
 
 
@@ -537,6 +661,8 @@ def cases() -> Iterator[Case]:
     yield from enumerations()
     yield from bounds()
     yield from several()
+    yield from deep_values()
+    yield from batches()
     yield from before_the_rest()
 
 

@@ -172,6 +172,7 @@ def of_both() -> Iterator[Case]:
         ("Scan", {"TableName": "pair"}),
     ):
         where = SOURCE
+        envelope = ONE if operation == "Query" else ""
         for parameter, content in (("AttributesToGet", ["a"]), ("ProjectionExpression", "a")):
             for select in ("ALL_ATTRIBUTES", "COUNT", "ALL_PROJECTED_ATTRIBUTES"):
                 if operation == "Query" and parameter == "AttributesToGet":
@@ -180,15 +181,16 @@ def of_both() -> Iterator[Case]:
                     f"{parameter} with {select}",
                     operation,
                     {**base, "Select": select, parameter: content},
-                    f"Cannot specify the {parameter} when choosing to get {select}",
+                    envelope
+                    + f"Cannot specify the {parameter} when choosing to get "
+                    + ("only the Count" if select == "COUNT" else select),
                     where,
                 )
         yield Case(
             "SPECIFIC_ATTRIBUTES of nothing",
             operation,
             {**base, "Select": "SPECIFIC_ATTRIBUTES"},
-            (ONE if operation == "Query" else "")
-            + "Must specify the AttributesToGet or ProjectionExpression when choosing to get "
+            envelope + "Must specify the AttributesToGet or ProjectionExpression when choosing to get "
             "SPECIFIC_ATTRIBUTES",
             "errors.md 6.5: Query adds the envelope",
         )
@@ -196,7 +198,7 @@ def of_both() -> Iterator[Case]:
             "ALL_PROJECTED_ATTRIBUTES of a table",
             operation,
             {**base, "Select": "ALL_PROJECTED_ATTRIBUTES"},
-            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
+            envelope + "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
             where,
         )
         yield Case(

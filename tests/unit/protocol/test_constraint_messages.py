@@ -44,14 +44,14 @@ def at_most(count: int, measure: str = "length") -> str:
 
 CASES: list[tuple[str, dict[str, Any], str]] = [
     # Names of tables on the data plane: length first, then the pattern, one at a time; ARNs pass.
-    ("PutItem", {}, f"{ONE}Value null at 'tableName' {NOT_NULL}"),
-    ("PutItem", {"TableName": ""}, ONE + old("", "tableName", at_least(1))),
-    ("PutItem", {"TableName": "a;"}, ONE + old("a;", "tableName", NAME)),
-    ("PutItem", {"TableName": "a\n"}, ONE + old("a\n", "tableName", NAME)),
-    ("PutItem", {"TableName": "a" * 256}, ONE + old("a" * 256, "tableName", at_most(255))),
+    ("PutItem", {"Item": KEY}, f"{ONE}Value null at 'tableName' {NOT_NULL}"),
+    ("PutItem", {"TableName": "", "Item": KEY}, ONE + new("TableName", at_least(1))),
+    ("PutItem", {"TableName": "a;", "Item": KEY}, ONE + old("a;", "tableName", NAME)),
+    ("PutItem", {"TableName": "a\n", "Item": KEY}, ONE + old("a\n", "tableName", NAME)),
+    ("PutItem", {"TableName": "a" * 256, "Item": KEY}, ONE + old("a" * 256, "tableName", at_most(255))),
     (
         "PutItem",
-        {"TableName": "arn:" + "a" * 1021},
+        {"TableName": "arn:" + "a" * 1021, "Item": KEY},
         ONE + old("arn:" + "a" * 1021, "tableName", at_most(1024)),
     ),
     ("GetItem", {"TableName": "a;", "Key": KEY}, ONE + new("TableName", NAME)),
@@ -59,37 +59,34 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     # The table's name alone, then the others together (errors.md section 4).
     (
         "PutItem",
-        {"TableName": "", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
-        ONE + old("", "tableName", at_least(1)),
+        {"TableName": "", "Item": KEY, "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
+        ONE + new("TableName", at_least(1)),
     ),
     (
         "PutItem",
         {"TableName": "t", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
         "3 validation errors detected: "
-        f"Value null at 'item' {NOT_NULL}; "
-        + old("x", "returnValues", RETURN_VALUES)
+        + old("y", "returnConsumedCapacity", CAPACITY)
         + "; "
-        + old("y", "returnConsumedCapacity", CAPACITY),
+        + old("x", "returnValues", RETURN_VALUES)
+        + f"; Value null at 'item' {NOT_NULL}",
     ),
     (
         "UpdateItem",
         {"TableName": "t", "Key": KEY, "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
-        ONE + old("x", "returnValues", RETURN_VALUES),
-    ),
-    (
-        "DeleteItem",
-        {"TableName": "t", "Key": KEY, "ReturnValues": "ALL_NEW"},
-        ONE + old("ALL_NEW", "returnValues", "Member must satisfy enum value set: [ALL_OLD, NONE]"),
+        ONE
+        + "Failed to satisfy constraint: Member must satisfy enum value set: "
+        + "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]",
     ),
     (
         "PutItem",
         {"TableName": "t", "Item": KEY, "ReturnItemCollectionMetrics": "x"},
-        ONE + old("x", "returnItemCollectionMetrics", "Member must satisfy enum value set: [SIZE, NONE]"),
+        ONE + "ReturnItemCollectionMetrics can only be SIZE or NONE",
     ),
     (
         "PutItem",
         {"TableName": "t", "Item": KEY, "ConditionalOperator": "x"},
-        ONE + old("x", "conditionalOperator", "Member must satisfy enum value set: [OR, AND]"),
+        ONE + "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
     ),
     (
         "PutItem",
@@ -115,7 +112,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "GetItem",
         {"TableName": "t", "Key": KEY, "ReturnConsumedCapacity": "x"},
-        ONE + new("ReturnConsumedCapacity", CAPACITY),
+        ONE + old("x", "returnConsumedCapacity", CAPACITY),
     ),
     (
         "GetItem",
@@ -138,8 +135,9 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "Query",
         {"TableName": "t", "Select": "x"},
         ONE
-        + new(
-            "Select",
+        + old(
+            "x",
+            "select",
             "Member must satisfy enum value set: "
             "[SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]",
         ),
@@ -147,7 +145,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "Query",
         {"TableName": "t", "Select": "x", "ConditionalOperator": "y"},
-        new("ConditionalOperator", "Member must satisfy enum value set: [OR, AND]"),
+        "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
     ),
     (
         "SearchVectors",
@@ -275,8 +273,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         ONE + old("k" * 129, "tags.1.member.key", at_most(128)),
     ),
     # Batches.
-    ("BatchGetItem", {}, "The requestItems parameter is required for BatchGetItem"),
-    ("BatchGetItem", {"RequestItems": {}}, "The requestItems parameter is required for BatchGetItem"),
+    ("BatchGetItem", {}, f"{ONE}Value at 'RequestItems' {NOT_NULL}"),
+    ("BatchGetItem", {"RequestItems": {}}, ONE + new("RequestItems", at_least(1))),
     ("BatchWriteItem", {}, "The requestItems parameter is required for BatchWriteItem"),
     (
         "BatchGetItem",
@@ -305,7 +303,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         + old(
             "{a;=[WriteRequest(putRequest=null, deleteRequest=null)]}",
             "requestItems",
-            f"Map keys must satisfy constraint: [{at_most(255)}, {at_least(1)}, {NAME}]",
+            f"Map keys must satisfy constraint: [{at_most(255)}, {at_least(3)}, {NAME}]",
         ),
     ),
     (

@@ -67,6 +67,6 @@ def test_errors(client: Any, executor: Any) -> None:
 
 
 def test_constraint_errors(client: Any) -> None:
-    with pytest.raises(ClientError, match="Value 'x' at 'returnValues' failed to satisfy") as caught:
+    with pytest.raises(ClientError, match="Failed to satisfy constraint: Member must satisfy enum") as caught:
         client.update_item(TableName="t", Key={}, ReturnValues="x")
     assert caught.value.response["Error"]["Code"] == "ValidationException"

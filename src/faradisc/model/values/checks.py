@@ -157,6 +157,24 @@ NESTING_EXCEEDED = (
 _INVALID = "One or more parameter values were invalid: "
 
 
+_CURRENT_LAYER_LEVELS_MAX = 62
+
+
+def has_deep_value(request: dict[str, Any]) -> bool:
+    """Whether a value in a request has more than 62 levels of maps and lists: then the single-item writes
+    check the request in the old layer (errors.md section 4, captured)."""
+    pending: list[tuple[Any, int]] = [(request, 0)]
+    while pending:
+        value, level = pending.pop()
+        if level > _CURRENT_LAYER_LEVELS_MAX:
+            return True
+        if type(value) is list:
+            pending.extend((element, level) for element in value)
+        elif type(value) is dict:
+            pending.extend((member, level + (name in ("M", "L"))) for name, member in value.items())
+    return False
+
+
 def check_value(raw: AttributeValue, wording: Wording, _levels: int = NESTED_CONTAINERS_MAX) -> None:
     """Makes one value canonical in place, or raises the service's error for its first mistake.
 
