@@ -123,11 +123,12 @@ class _Inspector:
 
     def whole_table(self, table: TableLayout) -> Iterator[str]:
         """Yields the catalog row of a table, and some rows of each of its parts."""
+        from faradisc.engine.check.inventory import resources_in  # noqa: PLC0415
         from faradisc.model.codec.keyspace import CATALOG_PART  # noqa: PLC0415
 
         key = table.state.namespace.encode() + b"\x00" + table.name.encode()
         yield from self._rows(CATALOG_PART, [key])
-        wanted = {resource for _, resource in _resources(table)}
+        wanted = {resource for _, resource in resources_in(table.state.to_json())}
         for part in self._inventory.parts:
             if int.from_bytes(part[:4], "big") in wanted:
                 yield from self.part(part)
@@ -235,12 +236,6 @@ def _is_about(entry: bytes, row_key: bytes, parse_entry: Any) -> bool:
         return bool(parse_entry(entry).row_key == row_key)
     except ValueError:
         return False
-
-
-def _resources(table: TableLayout) -> Iterator[tuple[str, int]]:
-    from faradisc.engine.check.inventory import resources_in  # noqa: PLC0415
-
-    return resources_in(table.state.to_json())
 
 
 def _part(text: str) -> bytes:

@@ -130,13 +130,8 @@ class TableLeases:
             "openShards": {"L": [{"S": shard} for shard in sorted(start.open_shards)]},
             "newestShard": {"S": start.newest_shard},
         }
-        try:
-            self._client.put_item(
-                TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(leaseKey)"
-            )
+        if self._put_new(item):
             return start
-        except ClientError as error:
-            _check_failed_condition(error)
         found = self._client.get_item(TableName=self._table, Key=self._key(_GROUP_KEY), ConsistentRead=True)
         stored = found["Item"]
         return GroupStart(
@@ -173,14 +168,7 @@ class TableLeases:
         }
         if lease.parent_id is not None:
             item["parentShardId"] = {"S": lease.parent_id}
-        try:
-            self._client.put_item(
-                TableName=self._table, Item=item, ConditionExpression="attribute_not_exists(leaseKey)"
-            )
-        except ClientError as error:
-            _check_failed_condition(error)
-            return False
-        return True
+        return self._put_new(item)
 
     def take(self, lease: Lease, worker: str) -> Lease | None:
         try:
@@ -222,17 +210,14 @@ class TableLeases:
         )
 
     def give(self, lease: Lease, worker: str | None) -> None:
-        changed = (
-            "SET ownerSwitches = ownerSwitches + :one, leaseCounter = leaseCounter + :one, leaseOwner = :new "
-            "REMOVE handoffTo"
-            if worker is not None
-            else "SET ownerSwitches = ownerSwitches + :one, leaseCounter = leaseCounter + :one "
-            "REMOVE leaseOwner, handoffTo"
-        )
+        update = "SET ownerSwitches = ownerSwitches + :one, leaseCounter = leaseCounter + :one"
         values: dict[str, Any] = {":one": {"N": "1"}}
-        if worker is not None:
+        if worker is None:
+            update += " REMOVE leaseOwner, handoffTo"
+        else:
+            update += ", leaseOwner = :new REMOVE handoffTo"
             values[":new"] = {"S": worker}
-        self._as_owner(lease, changed, values)
+        self._as_owner(lease, update, values)
 
     def delete(self, lease: Lease) -> bool:
         try:
@@ -242,6 +227,16 @@ class TableLeases:
                 ConditionExpression="checkpoint = :end",
                 ExpressionAttributeValues={":end": {"S": SHARD_END}},
             )
+        except ClientError as error:
+            _check_failed_condition(error)
+            return False
+        return True
+
+    def _put_new(self, item: dict[str, Any]) -> bool:
+        """Returns False when there is an item with this key."""
+        condition = "attribute_not_exists(leaseKey)"
+        try:
+            self._client.put_item(TableName=self._table, Item=item, ConditionExpression=condition)
         except ClientError as error:
             _check_failed_condition(error)
             return False

@@ -65,21 +65,17 @@ def can_import_new(target: Endpoint, given: Input, definition: dict[str, Any] | 
         return False
     if given.export is not None and parents != {given.export.absolute() / "data"}:
         return False
-    return not _exists(target, table)
+    try:
+        describe(target, table)
+    except RequestRejected:
+        return True
+    return False
 
 
 def _has_namesakes(file: InputFile) -> bool:
     """Returns whether the names of other files begin with the file's name: its prefix would select them
     too."""
     return len([each for each in file.path.parent.iterdir() if each.name.startswith(file.path.name)]) > 1
-
-
-def _exists(target: Endpoint, table: str) -> bool:
-    try:
-        describe(target, table)
-    except RequestRejected:
-        return False
-    return True
 
 
 def import_new(target: Directory, given: Input, definition: dict[str, Any], progress: Progress) -> Outcome:
