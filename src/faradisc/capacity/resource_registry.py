@@ -145,14 +145,11 @@ class ResourceRegistry:
     def _publish_account(self, at: int) -> None:
         config, add = self.config, self.metrics.add
         provisioned = [resource for resource in self.resources.values() if not resource.on_demand]
+        reads = [each.read_units for each in provisioned]
+        writes = [each.write_units for each in provisioned]
         for word, units, account_most, table_most in (
-            ("Read", [r.read_units for r in provisioned], config.account_read_units, config.table_read_units),
-            (
-                "Write",
-                [r.write_units for r in provisioned],
-                config.account_write_units,
-                config.table_write_units,
-            ),
+            ("Read", reads, config.account_read_units, config.table_read_units),
+            ("Write", writes, config.account_write_units, config.table_write_units),
         ):
             add(f"AccountMax{word}s", (), at, account_most)
             add(f"AccountMaxTableLevel{word}s", (), at, table_most)

@@ -76,11 +76,7 @@ class OtherServices:
 
             self._cloudwatch = CloudWatch(self._store, self._catalog, self._clock, self._metrics_of)
             self._autoscaling = AutoScaling(
-                self._store,
-                self._catalog,
-                self._cloudwatch,
-                self._entropy,
-                self._execute,
+                self._store, self._catalog, self._cloudwatch, self._entropy, self._execute
             )
         return self._cloudwatch, self._autoscaling
 

@@ -54,16 +54,16 @@ class _ResourcePast:
     samples: deque[_Sample]
     throttled: dict[str, int]
     """Throttled requests so far, by partition, as of the last sample."""
-    parents: dict[str, str | None]
-    order: dict[str, str]
-    """First key of each partition."""
-    born: dict[str, int]
-    """Time at which each partition was created, in nanoseconds."""
+    known: dict[str, tuple[str, str | None, int]]
+    """First key, parent and time of creation of each partition, in nanoseconds."""
 
     def is_of(self, partitions: Sequence[Mapping[str, Any]]) -> bool:
         """Returns whether these partitions belong to the same table. False: the table was deleted and
         created again."""
-        return all(self.born.get(part["id"], part["born_ns"]) == part["born_ns"] for part in partitions)
+        return all(
+            part["id"] not in self.known or self.known[part["id"]][2] == part["born_ns"]
+            for part in partitions
+        )
 
 
 class HeatHistory:
@@ -87,7 +87,7 @@ class HeatHistory:
         past = self._pasts.get(arn)
         if past is None or past.samples[-1].slot > slot or not past.is_of(partitions):
             # New, or the clock was set back: samples of the future mean nothing.
-            past = self._pasts[arn] = _ResourcePast(deque(maxlen=SLOTS), {}, {}, {}, {})
+            past = self._pasts[arn] = _ResourcePast(deque(maxlen=SLOTS), {}, {})
         self._pasts.move_to_end(arn)
         _sample(past, partitions, slot)
         while len(self._pasts) > RESOURCES_MAX:
@@ -109,9 +109,9 @@ class HeatHistory:
                 start = first.setdefault(name, at)
                 _extend(used.setdefault(name, []), at - start, -1.0)[at - start] = percent
                 _extend(throttled.setdefault(name, []), at - start, 0.0)[at - start] = hurt
-        names = sorted(used, key=lambda name: past.order[name])
+        names = sorted(used, key=lambda name: past.known[name][0])
         return [
-            PartitionPast(name, past.parents[name], first[name], used[name], throttled[name])
+            PartitionPast(name, past.known[name][1], first[name], used[name], throttled[name])
             for name in names
         ], slots
 
@@ -140,14 +140,10 @@ def _sample(past: _ResourcePast, partitions: Sequence[Mapping[str, Any]], slot: 
         past.samples.popleft()
     past.throttled = totals
     for part in partitions:
-        past.parents[part["id"]] = part["parent"]
-        past.order[part["id"]] = part["low"]
-        past.born[part["id"]] = part["born_ns"]
-    if len(past.order) > 4 * PARTITIONS_MAX:
+        past.known[part["id"]] = part["low"], part["parent"], part["born_ns"]
+    if len(past.known) > 4 * PARTITIONS_MAX:
         seen = {name for sample in past.samples for name in sample.names}
-        past.parents = {name: parent for name, parent in past.parents.items() if name in seen}
-        past.order = {name: low for name, low in past.order.items() if name in seen}
-        past.born = {name: born_ns for name, born_ns in past.born.items() if name in seen}
+        past.known = {name: known for name, known in past.known.items() if name in seen}
 
 
 def busiest(part: Mapping[str, Any]) -> float:

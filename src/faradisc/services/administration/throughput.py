@@ -12,7 +12,7 @@ from typing import Any
 from faradisc.capacity import inspect
 from faradisc.capacity.config import UNIT, CapacityConfig
 from faradisc.capacity.events import to_json
-from faradisc.capacity.partitions import Partition, PartitionBucket
+from faradisc.capacity.partitions import Partition
 from faradisc.capacity.resource import Resource
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.usage_recording import shown_key
@@ -195,8 +195,7 @@ def _partition(resource: Resource, wanted: Any) -> tuple[str, _Pair]:
 def _set_partition(resource: Resource, part_id: str, balances: _Pair, now: int) -> None:
     part = resource.partitions.by_id(part_id)
     assert part is not None
-    buckets: tuple[PartitionBucket, PartitionBucket] = (part.reads, part.writes)
-    for bucket, units in zip(buckets, balances, strict=True):
+    for bucket, units in zip(part.buckets, balances, strict=True):
         if units is not None:
             bucket.set_balance(now, units * UNIT)
 

@@ -62,20 +62,9 @@ async def sync(alarms: Alarms, target: Target, now_ns: int) -> None:
         name = alarm_name(target, policy, kind)
         alarm = alarms.find(target.scope, name)
         if alarm is None or alarm.settings != settings:
-            driven = kind in (HIGH, LOW)
-            arn = target.policy_arn(policy)
-            made = Alarm(
-                target.scope,
-                target.region,
-                target.account,
-                name,
-                settings,
-                now_ns,
-                now_ns,
-                now_ns,
-                owner=arn,
-                driven=driven,
-            )
+            where = (target.scope, target.region, target.account)
+            made = Alarm(*where, name, settings, now_ns, now_ns, now_ns)
+            made.owner, made.driven = target.policy_arn(policy), kind in (HIGH, LOW)
             await alarms.put(made)
     tracking = policy.tracking
     for kind, state in ((HIGH, tracking.high_state), (LOW, tracking.low_state)):

@@ -49,19 +49,9 @@ async def put_metric_alarm(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]
     if len(tags) > TAGS_PER_RESOURCE_MAX:
         raise ValidationException(f"An alarm has {TAGS_PER_RESOURCE_MAX} tags at most")
     settings = {name: value for name, value in request.items() if name not in ("AlarmName", "Tags")}
-    await cloudwatch.alarms.put(
-        Alarm(
-            scope,
-            call.region,
-            call.account,
-            request["AlarmName"],
-            settings,
-            now_ns,
-            now_ns,
-            now_ns,
-            tags=tags,
-        )
-    )
+    moments = (now_ns, now_ns, now_ns)
+    alarm = Alarm(scope, call.region, call.account, request["AlarmName"], settings, *moments, tags=tags)
+    await cloudwatch.alarms.put(alarm)
     return {}
 
 
