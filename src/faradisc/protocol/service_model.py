@@ -129,14 +129,11 @@ def read_model(service: str) -> dict[str, Any]:
     version = OTHER_SERVICE_VERSIONS.get(service, API_VERSION)
     spec = find_spec("botocore")
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        path = Path(folder, "data", service, version, "service-2.json.gz")
-        if path.is_file():
-            document: dict[str, Any] = orjson.loads(gzip.decompress(path.read_bytes()))
-            return document
-        path = path.with_suffix("")
-        if path.is_file():
-            document = orjson.loads(path.read_bytes())
-            return document
+        for name, unpack in (("service-2.json.gz", gzip.decompress), ("service-2.json", bytes)):
+            path = Path(folder, "data", service, version, name)
+            if path.is_file():
+                document: dict[str, Any] = orjson.loads(unpack(path.read_bytes()))
+                return document
     raise ServiceModelMissing(
         f"botocore's model of {service} {version} was not found; install botocore 1.44.5 or later"
     )

@@ -8,7 +8,6 @@
     request_reader.py  bytes of a connection to requests, with every state and limit
     site.py        routes requests to the database, the health pages and the admin pages
     background.py  the database's background work, step by step
-    heat_watch.py  records the heat map's history
     lifecycle.py   starts and stops the server
 
 Nothing here knows of items or tables: `faradisc.protocol.front.answer` gets the whole request.

@@ -34,12 +34,11 @@ from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
-from faradisc.server.heat_watch import every_s, keep_watching
 from faradisc.server.large_requests import OtherThread
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
 from faradisc.server.origins import OriginPolicy
-from faradisc.server.serving import Serving
+from faradisc.server.serving import Serving, keep_watching, watch_pause_s
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.server.site import Site
 from faradisc.server.timekeeping import data_clock, keep_time
@@ -205,7 +204,7 @@ async def _run(
         print(banner(settings, port), file=out, flush=True)
         others = [] if trace is None else [asyncio.create_task(trace.keep_flushing(stop))]
         if site.pages is not None:
-            watching = keep_watching(serving, site.pages.history, stop, every_s(settings.time_scale))
+            watching = keep_watching(serving, site.pages.history, stop, watch_pause_s(settings.time_scale))
             others.append(asyncio.create_task(watching))
         if stored_time is not None:
             others.append(asyncio.create_task(keep_time(database_clock, stored_time, stop)))

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from faradisc.database import Database
+from faradisc.engine.metrics.heat_history import SLOT_S, HeatHistory
 from faradisc.errors import StorageError
 from faradisc.server.background import keep_working, pause
 from faradisc.server.site import Site
@@ -28,6 +29,8 @@ PAUSES_S = (2.0, 300.0)
 """The pause between two attempts to open: the first and, after doubling, the longest."""
 CALM_S = 3600.0
 """After this long without an attempt, the pause is the first one again."""
+WATCH_S_MIN = 0.2
+"""Least seconds between two records of the heat map."""
 _log = logging.getLogger(__name__)
 
 
@@ -126,3 +129,15 @@ def _has_room(directory: Path) -> bool:
         return shutil.disk_usage(directory).free >= ROOM_BYTES + 2 * log_bytes(directory)
     except OSError:
         return False
+
+
+def watch_pause_s(time_scale: float) -> float:
+    """Returns the machine's seconds between two records: one slot, unless time is scaled to less."""
+    return max(SLOT_S / time_scale, WATCH_S_MIN)
+
+
+async def keep_watching(serving: Serving, history: HeatHistory, stop: asyncio.Event, pause_s: float) -> None:
+    """Records the heat map's history every `pause_s` seconds until `stop` is set, even without open pages."""
+    while not stop.is_set():
+        serving.database.administration.watch(history)
+        await pause(pause_s, stop)

@@ -9,7 +9,7 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.local import LocalDatabase
-from faradisc.server.heat_watch import EVERY_S_MIN, every_s, keep_watching
+from faradisc.server.serving import WATCH_S_MIN, keep_watching, watch_pause_s
 
 ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Things"
 
@@ -61,6 +61,6 @@ def test_heat_is_recorded_until_the_server_stops() -> None:
         each.close()
 
 
-@pytest.mark.parametrize(("time_scale", "wanted"), [(1, 10), (20, 0.5), (0.5, 20), (100_000, EVERY_S_MIN)])
+@pytest.mark.parametrize(("time_scale", "wanted"), [(1, 10), (20, 0.5), (0.5, 20), (100_000, WATCH_S_MIN)])
 def test_scaled_clocks_are_recorded_more_often(time_scale: float, wanted: float) -> None:
-    assert every_s(time_scale) == wanted
+    assert watch_pause_s(time_scale) == wanted

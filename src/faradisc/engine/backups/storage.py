@@ -102,15 +102,15 @@ class MemoryBackupStorage:
             raise Damaged("its files are gone")
         return self._manifests[name]
 
+    def _rows_of(self, name: str) -> memoryview:
+        self.manifest(name)
+        return memoryview(self._rows[name])
+
     def size(self, name: str) -> int:
-        if name not in self._manifests:
-            raise Damaged("its files are gone")
-        return len(self._rows[name])
+        return len(self._rows_of(name))
 
     def read(self, name: str, at: int, size: int) -> bytes:
-        if name not in self._manifests:
-            raise Damaged("its files are gone")
-        return bytes(memoryview(self._rows[name])[at : at + size])
+        return bytes(self._rows_of(name)[at : at + size])
 
     def free_bytes(self) -> int | None:
         return None
