@@ -10,7 +10,7 @@ value of the wrong type, and that results beyond the 16 MB of an answer are left
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity.units import VECTOR_REQUEST_BYTES_MIN
 from faradisc.engine.tables.definition import invalid
@@ -33,6 +33,9 @@ from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.checks import canonicalise
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import placeholders_of
+
+if TYPE_CHECKING:
+    from faradisc.engine.vectors.searching import Found
 
 TOP_K_MAX = 100
 RESPONSE_BYTES_MAX = 16 * 1024 * 1024
@@ -72,12 +75,12 @@ async def search_vectors(backend: Backend, call: Call) -> dict[str, Any]:
     found = await _search(backend, index, query, top_k, equalities)
     results: list[dict[str, Any]] = []
     stored_bytes = shown_bytes = 0
-    for entry, score, size_bytes in found:
-        shown_bytes += size_bytes
+    for each in found:
+        shown_bytes += each.size_bytes
         if shown_bytes > RESPONSE_BYTES_MAX:
             break
-        stored_bytes += size_bytes - len(schema.vector.encode()) - 4 * schema.dimensions
-        results.append({"Item": _shown(entry, schema, projection), "Score": score})
+        stored_bytes += each.size_bytes - len(schema.vector.encode()) - 4 * schema.dimensions
+        results.append({"Item": _shown(each.entry, schema, projection), "Score": each.score})
     result: dict[str, Any] = {"SearchResults": results}
     if request.get("ReturnConsumedCapacity", "NONE") != "NONE":
         used = SEARCH_BYTES_PER_DIMENSION * schema.dimensions + stored_bytes
@@ -180,8 +183,8 @@ def _check_equalities(equalities: Equalities, schema: VectorSchema, types: dict[
 
 async def _search(
     backend: Backend, index: Index, query: tuple[float, ...], top_k: int, equalities: Equalities
-) -> list[tuple[Item, float, int]]:
-    """Returns entries, scores and sizes, the nearest first. Raises UnsupportedOperation without NumPy."""
+) -> list[Found]:
+    """Returns the nearest entries, the nearest first. Raises UnsupportedOperation without NumPy."""
     if find_spec("numpy") is None:
         raise UnsupportedOperation(
             "SearchVectors needs NumPy, which is not installed: pip install 'faradisc[vectors]'"
@@ -198,8 +201,7 @@ async def _search(
     searched = Searched(
         backend.store, backend.catalog.vectors, index.vectors, schema, index.placement, backend.yield_control
     )
-    found = await searched.search(Wanted(query, top_k, hash_value, filters))
-    return [(each.entry, each.score, each.size_bytes) for each in found]
+    return await searched.search(Wanted(query, top_k, hash_value, filters))
 
 
 def _shown(entry: Item, schema: VectorSchema, projection: Projection | None) -> Item:

@@ -44,12 +44,11 @@ from faradisc.language.partiql.columns import Columns
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.language.partiql.planner import complete_key
 from faradisc.language.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update
-from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.checks import check_value
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.put_item import check_put_keys
-from faradisc.operations.update_item import UpdateStep
+from faradisc.operations.update_item import UpdateStep, returned
 
 
 @dataclass(slots=True)
@@ -177,29 +176,10 @@ class Write:
 
     def returned(self, outcome: Outcome) -> Any:
         """Returns the item that RETURNING asks for; None if there is none."""
-        returning, old = self.returning, outcome.old
-        if returning is None:
+        if self.returning is None:
             return None
-        if returning.whole:
-            shown = outcome.new_record if returning.new else old.record
-            return item_record.json_of(shown) if shown is not None else None
-        assert self.step is not None and self.step.result is not None
-        result = self.step.result
-        if returning.new:
-            return result.written_part(result.item)
-        return result.written_part(old.item) if old.item is not None else None
-
-
-def key_of_write(prepared: Prepared) -> tuple[Item, Condition | None]:
-    """Returns the key of an UPDATE, DELETE or EXISTS, not yet compared with the schema, and the rest of
-    WHERE.
-
-    Raises StatementError.
-    """
-    found = prepared.one_item()
-    if found is None:
-        raise errors.StatementError(errors.NO_KEY_EQUALITY)
-    return found
+        mode = ("ALL" if self.returning.whole else "UPDATED") + ("_NEW" if self.returning.new else "_OLD")
+        return returned(mode, self.step, outcome)
 
 
 def write_of(prepared: Prepared) -> Write:
@@ -213,7 +193,10 @@ def write_of(prepared: Prepared) -> Write:
             Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False),
             inserts=True,
         )
-    key, rest = key_of_write(prepared)
+    found = prepared.one_item()
+    if found is None:
+        raise errors.StatementError(errors.NO_KEY_EQUALITY)
+    key, rest = found
     check_key(key, table.key)
     if isinstance(body, Update):
         step = UpdateStep(table, key, prepared.update)

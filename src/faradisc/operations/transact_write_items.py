@@ -25,7 +25,7 @@ from faradisc.engine.tables.change import (
 from faradisc.engine.tables.charging import ItemRead, charge_reads
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys, has_empty_key
 from faradisc.engine.tables.table import Table
-from faradisc.engine.transactions.tokens import Token
+from faradisc.engine.transactions.tokens import Sizes, Token
 from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
     TOO_LARGE,
@@ -79,9 +79,9 @@ async def write_transaction(
     tokens, clock = backend.tokens, backend.clock
     tokens.begin(token)
     try:
-        replay = await tokens.find(token, clock.now_ns())
-        if replay is not None:
-            return _replayed(call, actions, replay.sizes)
+        sizes = await tokens.find(token, clock.now_ns())
+        if sizes is not None:
+            return _replayed(call, actions, sizes)
         outcomes = await apply_transaction(
             backend.store,
             actions,
@@ -175,7 +175,7 @@ def _report(call: Call, actions: list[Action], outcomes: list[Outcome]) -> dict[
     return report_writes(call, named, transaction=True)
 
 
-def _replayed(call: Call, actions: list[Action], sizes: list[tuple[str, int]]) -> dict[str, Any]:
+def _replayed(call: Call, actions: list[Action], sizes: Sizes) -> dict[str, Any]:
     """Returns the answer of a replay, which changes nothing and is charged as reads.
 
     Raises what a throttled read transaction raises.

@@ -36,7 +36,7 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     )
     outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
-    attributes = _returned(request.get("ReturnValues", "NONE"), step, outcome)
+    attributes = returned(request.get("ReturnValues", "NONE"), step, outcome)
     if attributes is not None:
         result["Attributes"] = attributes
     add_consumption(result, call, outcome)
@@ -84,14 +84,14 @@ class UpdateStep:
         return new
 
 
-def _returned(mode: str, step: UpdateStep, outcome: Outcome) -> Any:
+def returned(mode: str, step: UpdateStep | None, outcome: Outcome) -> Any:
     """Returns the Attributes member for a ReturnValues mode; None if it is left out."""
     old, new_record = outcome.old, outcome.new_record
     if mode == "ALL_OLD":
         return item_record.json_of(old.record) if old.record is not None else None
     if mode == "ALL_NEW":
         return item_record.json_of(new_record) if new_record is not None else None
-    if step.result is None:
+    if step is None or step.result is None:
         return None
     if mode == "UPDATED_OLD":
         return step.result.written_part(old.item) if old.item is not None else None

@@ -15,9 +15,11 @@ from faradisc.engine.tables.definition import (
     TableDefinition,
     checked_projection,
     checked_units,
+    elements_of,
     invalid,
     reject_unsupported,
     table_units,
+    take_name,
 )
 from faradisc.engine.tables.state import (
     UNASSIGNED,
@@ -90,10 +92,6 @@ def _present(indexes: Sequence[AnyIndex]) -> list[AnyIndex]:
     return [each for each in indexes if each.status != "DELETING"]
 
 
-def _elements(key_schema: Sequence[Mapping[str, str]]) -> Elements:
-    return [(element["AttributeName"], element["KeyType"]) for element in key_schema]
-
-
 def _definition(stored: IndexState, units: tuple[int, int] = (0, 0)) -> IndexState:
     attributes, throughput = list(stored.non_key_attributes), Throughput(*units)
     return IndexState(
@@ -105,7 +103,7 @@ def _matching(wanted: Mapping[str, Any], indexes: Sequence[AnyIndex], member: st
     """Returns the source's index that equals an override's element. Raises ValidationException."""
     name = wanted["IndexName"]
     kind, attributes = checked_projection(wanted["Projection"])
-    wanted_key = _elements(wanted.get("KeySchema", ()))
+    wanted_key = elements_of(wanted.get("KeySchema", ()))
     for stored in indexes:
         key: Elements = stored.key_schema if isinstance(stored, IndexState) else []
         same_attributes = set(stored.non_key_attributes) == set(attributes)
@@ -115,10 +113,9 @@ def _matching(wanted: Mapping[str, Any], indexes: Sequence[AnyIndex], member: st
 
 
 def _check_distinct(override: Sequence[Mapping[str, Any]]) -> None:
-    names = [each["IndexName"] for each in override]
-    for name in names:
-        if names.count(name) > 1:
-            raise invalid(f"Duplicate index name: {name}")
+    names: set[str] = set()
+    for each in override:
+        take_name(each["IndexName"], names)
 
 
 def _local_indexes(source: TableState, override: Sequence[Mapping[str, Any]] | None) -> list[IndexState]:

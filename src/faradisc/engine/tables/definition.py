@@ -6,7 +6,7 @@ Source: errors.md section 6.1; new-features.md section 10 for keys of several at
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,19 +62,13 @@ _NOT_YET = {
 
 def reject_unsupported(request: Mapping[str, Any]) -> None:
     """Raises UnsupportedOperation for settings that this version does not support."""
-    _reject_members(request, _NOT_YET)
+    for member, what in _NOT_YET.items():
+        if member in request:
+            raise UnsupportedOperation(f"{member}: this version of Faradisc does not support {what}")
     if request.get("SSESpecification", {}).get("Enabled"):
         raise UnsupportedOperation(
             "SSESpecification: this version of Faradisc does not support customer managed encryption keys"
         )
-
-
-def _reject_members(given: Mapping[str, Any], members: Iterable[str]) -> None:
-    for member in members:
-        if member in given:
-            raise UnsupportedOperation(
-                f"{member}: this version of Faradisc does not support {_NOT_YET[member]}"
-            )
 
 
 def table_definition(request: Mapping[str, Any]) -> TableDefinition:
@@ -85,7 +79,7 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
         _check_bounds(index.get("ProvisionedThroughput"), index["IndexName"])
     definitions = [(d["AttributeName"], d["AttributeType"]) for d in request.get("AttributeDefinitions", ())]
     types = dict(definitions)
-    key_schema = _elements(request.get("KeySchema", ()))
+    key_schema = elements_of(request.get("KeySchema", ()))
     _check_table_key(key_schema, types)
     local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
     # With vector attributes: vector_definition.py rejects one that is defined, with its own text.
@@ -189,7 +183,8 @@ def _check_bounds(throughput: Mapping[str, int] | None, index: str | None) -> No
 # --- Keys ----------------------------------------------------------------------------------------
 
 
-def _elements(key_schema: Sequence[Mapping[str, str]]) -> Elements:
+def elements_of(key_schema: Sequence[Mapping[str, str]]) -> Elements:
+    """Returns the elements of a KeySchema member."""
     return [(element["AttributeName"], element["KeyType"]) for element in key_schema]
 
 
@@ -255,7 +250,7 @@ def _check_global_key(elements: Elements) -> None:
 def _local_index(
     index: Mapping[str, Any], table_key: Elements, types: Mapping[str, str], names: set[str]
 ) -> IndexState:
-    elements = _elements(index["KeySchema"])
+    elements = elements_of(index["KeySchema"])
     name = index["IndexName"]
     _check_index_defined(elements, types)
     _check_two_elements(elements)
@@ -272,7 +267,7 @@ def _local_index(
             f"{name}. index hash key: {elements[0][0]}, table hash key: {table_key[0][0]}"
         )
     definition = _index_definition(index, elements)
-    _take_name(definition.name, names)
+    take_name(definition.name, names)
     return definition
 
 
@@ -280,7 +275,7 @@ def global_index(
     index: Mapping[str, Any], types: Mapping[str, str], names: set[str], billing_mode: str
 ) -> IndexState:
     """Returns the definition of a global index, and adds its name to `names`. Raises ValidationException."""
-    elements = _elements(index["KeySchema"])
+    elements = elements_of(index["KeySchema"])
     _check_index_defined(elements, types)
     _check_global_key(elements)
     definition = _index_definition(index, elements)
@@ -295,7 +290,7 @@ def global_index(
         raise invalid(f"ProvisionedThroughput must be specified for index: {definition.name}")
     else:
         definition.throughput = Throughput(*checked_units(throughput, definition.name))
-    _take_name(definition.name, names)
+    take_name(definition.name, names)
     definition.on_demand_maximum = checked_maximum(
         index.get("OnDemandThroughput"), billing_mode, None, definition.name
     )
@@ -308,7 +303,8 @@ def _index_definition(index: Mapping[str, Any], elements: Elements) -> IndexStat
     return IndexState(index["IndexName"], UNASSIGNED, elements, kind, attributes)
 
 
-def _take_name(name: str, names: set[str]) -> None:
+def take_name(name: str, names: set[str]) -> None:
+    """Adds the name of an index. Raises ValidationException if it is taken."""
     if name in names:
         raise invalid(f"Duplicate index name: {name}")
     names.add(name)

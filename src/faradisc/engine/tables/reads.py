@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttled
+from faradisc.engine.tables.change import Matches
 from faradisc.engine.tables.charging import charge_read
 from faradisc.engine.tables.paging import KeyRange, PageUsage
 from faradisc.engine.tables.table import Table
@@ -91,15 +92,13 @@ async def read_page(
     return page
 
 
-class Filter(Protocol):
-    def matches(self, item: Item) -> bool: ...
-
-
 class Projects(Protocol):
     def apply(self, item: Item) -> Item: ...
 
 
-def shape_items(records: Sequence[bytes], condition: Filter | None, projection: Projects | None) -> list[Any]:
+def shape_items(
+    records: Sequence[bytes], condition: Matches | None, projection: Projects | None
+) -> list[Any]:
     """Returns the items that match the condition, projected; as JSON text where no item must be decoded."""
     if condition is None and projection is None:
         return [item_record.json_of(payload) for payload in records]

@@ -84,11 +84,6 @@ class IndexState:
     until_ns: int | None = None
     """End of the DELETING status."""
 
-    @property
-    def attribute_names(self) -> list[str]:
-        """Names of the attributes whose definitions the index needs."""
-        return [name for name, _ in self.key_schema]
-
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> IndexState:
         index = cls(**stored)
@@ -111,11 +106,6 @@ class VectorIndexState:
     status: str = "ACTIVE"
     until_ns: int | None = None
     """End of the DELETING status."""
-
-    @property
-    def attribute_names(self) -> list[str]:
-        """Names of the attributes whose definitions the index needs."""
-        return [name for name, _ in self.search_schema]
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> VectorIndexState:
@@ -299,9 +289,10 @@ class TableState:
 
     def used_definitions(self) -> list[tuple[str, str]]:
         """Returns the attribute definitions that a key of the table or of an index needs."""
-        used = {name for name, _ in self.key_schema}
-        for index in (*self.local_indexes, *self.online_indexes()):
-            used.update(index.attribute_names)
+        indexes = self.local_indexes + self.global_indexes
+        schemas = [self.key_schema, *(index.key_schema for index in indexes)]
+        schemas += [index.search_schema for index in self.vector_indexes]
+        used = {name for schema in schemas for name, _ in schema}
         return [(name, kind) for name, kind in self.definitions if name in used]
 
     def pending_units(self) -> dict[str | None, tuple[int, int]]:

@@ -14,6 +14,7 @@ from faradisc.engine.tables.definition import (
     check_projected_total,
     checked_projection,
     invalid,
+    take_name,
 )
 from faradisc.engine.tables.state import UNASSIGNED, TableState, VectorIndexState
 from faradisc.engine.tables.table import Table
@@ -56,9 +57,7 @@ def _vector_index(
     """Returns the definition of a vector index; adds its name to `names`, and the dimensions of its
     attribute to `dimensions`. Raises ValidationException."""
     name, attribute = index["IndexName"], index["VectorAttribute"]["AttributeName"]
-    if name in names:
-        raise invalid(f"Duplicate index name: {name}")
-    names.add(name)
+    take_name(name, names)
     if attribute in types:
         raise invalid(_defined_vector(attribute))
     search_schema = _search_schema(index.get("SearchSchema", ()), types)

@@ -15,11 +15,9 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
-    NO_REASON,
     TOO_LARGE,
-    cancelled_by,
+    cancelled_by_one,
     reject_transaction,
-    validation_reason,
 )
 from faradisc.errors import ValidationException
 from faradisc.limits import TRANSACTION_BYTES_MAX
@@ -93,7 +91,5 @@ def _checked_row_keys(
         raise ValidationException(DUPLICATE_TARGET)
     if invalid is not None:
         at, error = invalid
-        reasons = [NO_REASON] * len(targets)
-        reasons[at] = validation_reason(error)
-        raise cancelled_by(reasons)
+        raise cancelled_by_one(at, len(targets), error)
     return row_keys

@@ -30,12 +30,8 @@ FORGOTTEN_PER_STEP = 100
 _NEVER_NS = 1 << 63
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """What is stored of a completed transaction."""
-
-    sizes: list[tuple[str, int]]
-    """(table as named in the request, larger image in bytes) per action."""
+Sizes = Sequence[tuple[str, int]]
+"""(table as named in the request, larger image in bytes) per action of a completed transaction."""
 
 
 class Tokens:
@@ -59,8 +55,9 @@ class Tokens:
     def end(self, token: Token) -> None:
         self._running.discard(token.key)
 
-    async def find(self, token: Token, now_ns: int) -> Replay | None:
-        """Returns the transaction that was completed under this token within the window, if any.
+    async def find(self, token: Token, now_ns: int) -> Sizes | None:
+        """Returns the sizes of the transaction that was completed under this token within the window, if
+        any.
 
         Raises IdempotentParameterMismatchException.
         """
@@ -73,9 +70,9 @@ class Tokens:
         await self._store.wait_durable(row[0])
         if stored["fingerprint"] != token.fingerprint:
             raise IdempotentParameterMismatchException
-        return Replay([(name, size) for name, size in stored["sizes"]])
+        return [(name, size) for name, size in stored["sizes"]]
 
-    async def batch(self, token: Token, sizes: Sequence[tuple[str, int]], now_ns: int) -> Batch:
+    async def batch(self, token: Token, sizes: Sizes, now_ns: int) -> Batch:
         """Returns a batch that stores the token, to be committed with the transaction."""
         expires_ns = now_ns + IDEMPOTENCY_WINDOW_S * 1_000_000_000
         stored = {"fingerprint": token.fingerprint, "expires_ns": expires_ns, "sizes": list(sizes)}

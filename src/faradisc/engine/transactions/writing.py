@@ -52,12 +52,13 @@ class Action:
     """Whether it is a PartiQL INSERT; then a failed condition is reported as a duplicate item."""
 
 
-def cancelled_by(reasons: Sequence[dict[str, Any]]) -> TransactionCanceledException:
+def cancelled_by_one(
+    position: int, actions: int, rejection: ValidationException
+) -> TransactionCanceledException:
+    """Returns the error of a transaction whose action at a position is not valid."""
+    reasons = [NO_REASON] * actions
+    reasons[position] = {"Code": "ValidationError", "Message": rejection.message}
     return TransactionCanceledException(reasons)
-
-
-def validation_reason(rejection: ValidationException) -> dict[str, Any]:
-    return {"Code": "ValidationError", "Message": rejection.message}
 
 
 def _condition_reason(failed: ConditionFailed, action: Action) -> dict[str, Any]:
@@ -85,7 +86,7 @@ async def apply_transaction(
     """
     for position, action in enumerate(actions):
         if action.invalid is not None:
-            raise cancelled_by(_only(position, len(actions), validation_reason(action.invalid)))
+            raise cancelled_by_one(position, len(actions), action.invalid)
     if conflicts is not None:
         conflicts.check_transaction(len(actions))
     changes = [action.change for action in actions if action.change is not None]
@@ -100,11 +101,11 @@ async def apply_transaction(
             reasons[position] = _condition_reason(condition, actions[position])
         except ValidationException as rejection:
             await store.wait_durable(0)
-            raise cancelled_by(_only(position, len(actions), validation_reason(rejection))) from None
+            raise cancelled_by_one(position, len(actions), rejection) from None
     if reasons:
         _admit(charge_cancelled(changes, images), changes)
         await store.wait_durable(0)
-        raise cancelled_by([reasons.get(position, NO_REASON) for position in range(len(actions))])
+        raise TransactionCanceledException([reasons.get(i, NO_REASON) for i in range(len(actions))])
     _admit(charge_transaction(outcomes), changes)
     also = await token_batch(outcomes) if token_batch is not None else None
     try:
@@ -114,9 +115,9 @@ async def apply_transaction(
         reasons_of_all = [
             reason if any(each is grown for grown in full.outcomes) else NO_REASON for each in outcomes
         ]
-        raise cancelled_by(reasons_of_all) from None
+        raise TransactionCanceledException(reasons_of_all) from None
     if not committed:
-        raise cancelled_by([conflict_reason() for _ in actions])
+        raise TransactionCanceledException([conflict_reason() for _ in actions])
     return outcomes
 
 
@@ -132,13 +133,9 @@ def reject_transaction(throttles: Sequence[Throttle | None], table: Table) -> No
     rejection = transaction_answer(throttles, table.meter.config.transaction_style)
     if isinstance(rejection, ApiError):
         raise rejection
-    raise cancelled_by(
+    raise TransactionCanceledException(
         [
             NO_REASON if throttle is None else {"Code": code, "Message": throttle.text}
             for code, throttle in zip(rejection, throttles, strict=True)
         ]
     )
-
-
-def _only(position: int, count: int, reason: dict[str, Any]) -> list[dict[str, Any]]:
-    return [reason if i == position else NO_REASON for i in range(count)]
