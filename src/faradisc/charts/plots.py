@@ -16,6 +16,8 @@ from faradisc.charts.markup import Child, Markup, element, join, number
 from faradisc.charts.words import units
 
 Value = float | None
+_APART = 12
+"""Least distance between names at the ends of lines, pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +115,17 @@ def _steps(frame: Frame, run: Sequence[float], first: int, count: int) -> str:
     return "".join(written)
 
 
-def ends(frame: Frame, labels: Sequence[tuple[float, str, str]], *, apart: float = 12) -> Markup:
+def ends(frame: Frame, labels: Sequence[tuple[float, str, str]]) -> Markup:
     """Returns names at the right end of lines: (value, text, style). Names that overlap are moved apart."""
     placed = sorted((frame.y(value) + 4, text, style) for value, text, style in labels)
     heights = [y for y, _, _ in placed]
     for index in range(1, len(heights)):
-        heights[index] = max(heights[index], heights[index - 1] + apart)
+        heights[index] = max(heights[index], heights[index - 1] + _APART)
     over = heights[-1] - (frame.floor + 4) if heights else 0
     if over > 0:
         heights[-1] -= over
         for index in range(len(heights) - 2, -1, -1):
-            heights[index] = min(heights[index], heights[index + 1] - apart)
+            heights[index] = min(heights[index], heights[index + 1] - _APART)
     x = frame.left + frame.inner + 8
     return join(
         element("text", text, x=x, y=round(y, 1), class_=f"end {style}")

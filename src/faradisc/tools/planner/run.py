@@ -6,7 +6,7 @@ Source: capacity.md sections 3.2 (drive), 3.4 (outputs).
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -69,16 +69,15 @@ def run(
     *,
     engine: Engine | None = None,
     trace: Trace | None = None,
-    progress: Callable[[int], None] | None = None,
     arrivals: int | None = None,
 ) -> Outcome:
     """Runs a plan, or a trace on a plan's tables.
 
-    Equal plans and seeds give equal outcomes, byte for byte. `progress` is called with the seconds that have
-    passed. A trace always runs by discrete events. `arrivals` is another seed of the numbers, moments and
-    keys of requests; by discrete events the plan's seed is used without it, by the fluid engine mean numbers.
+    Equal plans and seeds give equal outcomes, byte for byte. A trace always runs by discrete events.
+    `arrivals` is another seed of the numbers, moments and keys of requests; without it discrete events use
+    the plan's seed, and the fluid engine uses mean numbers.
 
-    Raises: PlanError where the fluid engine is needed and NumPy is not installed.
+    Raises PlanError where the fluid engine is needed and NumPy is not installed.
     """
     chosen: Engine = "events" if trace is not None else engine or choose_engine(plan)
     tables = VirtualTables(plan)
@@ -90,8 +89,6 @@ def run(
     recorder.before_second += [note.end_second for note in notes]
     scalers = auto_scalers(tables)
     recorder.on_sample += [scaler.sample for scaler in scalers]
-    if progress is not None:
-        recorder.on_sample.append(lambda: progress(recorder.samples * step_s))
     seed = plan.seed if arrivals is None else arrivals
     by_name = {table.name: table for table in plan.tables}
     flows = [Flow(flow, by_name[flow.table], recorder, seed) for flow in plan.traffic]

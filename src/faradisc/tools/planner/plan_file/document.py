@@ -93,10 +93,8 @@ def parse(text: str, file: str) -> Mapping:
     except YAMLError as error:
         what = f"this is not YAML: {' '.join(str(error).split())}"
         raise PlanError(file, None, what, "Save the file as UTF-8 text.") from None
-    if document is None:
-        raise PlanError(file, 1, "the file is empty", "See docs/guide/planning.md for a first plan.")
     if not isinstance(document, Mapping):
-        what = "here should be members, name: value"
+        what = "the file is empty" if document is None else "here should be members, name: value"
         raise PlanError(file, 1, what, "See docs/guide/planning.md for a first plan.")
     return document
 

@@ -188,20 +188,16 @@ def load_plans(
         return (loader.plan(document, ""),)
     line, variants = document.lines["variants"], document.pop("variants")
     if not isinstance(variants, Mapping) or not variants:
-        what, remedy = (
-            "variants: here should be plans by name",
-            "Write, for example, more capacity: {tables: ...}.",
-        )
-        raise PlanError(file, line, what, remedy)
-    return tuple(loader.plan(_changed(document, variants, name, file), name) for name in variants)
-
-
-def _changed(document: Mapping, variants: Mapping, name: str, file: str) -> Mapping:
-    change = Mapping() if variants[name] is None else variants[name]
-    if not isinstance(change, Mapping):
-        what = f"variants.{name}: here should be members of the plan"
-        raise PlanError(file, variants.lines[name], what, "Write what is different, or {}.")
-    return merged(document, change)
+        remedy = "Write, for example, more capacity: {tables: ...}."
+        raise PlanError(file, line, "variants: here should be plans by name", remedy)
+    plans = []
+    for name, given in variants.items():
+        change = Mapping() if given is None else given
+        if not isinstance(change, Mapping):
+            what = f"variants.{name}: here should be members of the plan"
+            raise PlanError(file, variants.lines[name], what, "Write what is different, or {}.")
+        plans.append(loader.plan(merged(document, change), name))
+    return tuple(plans)
 
 
 def load_plan(text: str, file: str, **options: Any) -> Plan:

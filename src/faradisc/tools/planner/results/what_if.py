@@ -41,16 +41,10 @@ def explored(plan: Plan, outcome: Outcome, rerun: Callable[[Plan], Outcome]) -> 
         if len(tried) == RERUNS_MAX:
             break
         found = rerun(change.plan)
-        result = WhatIf(
-            change.words,
-            found.headline.holds,
-            found.totals.throttled_percent,
-            found.totals.lost_percent,
-            found.costs.planned_usd,
-        )
-        tried.append(result)
-        if result.holds:
-            cost = money(result.monthly_usd).replace(SPACE, " ")
+        holds, cost_usd, totals = found.headline.holds, found.costs.planned_usd, found.totals
+        tried.append(WhatIf(change.words, holds, totals.throttled_percent, totals.lost_percent, cost_usd))
+        if holds:
+            cost = money(cost_usd).replace(SPACE, " ")
             advice = f"It holds with one change: {change.words}; a month then costs {cost}."
             break
     if tried and not advice:

@@ -1,8 +1,7 @@
-"""The heaviest keys of one direction: the units asked for in all and in the busiest second, and the throttled
-attempts.
+"""The heaviest keys of one direction: their units in all and in the busiest second, their throttled attempts.
 
-Memory is bounded whatever a trace contains: totals are kept in a space-saving sketch
-(engine/metrics/sketch.py), peaks only of keys that are in it.
+Memory is bounded: totals are kept in a space-saving sketch (engine/metrics/sketch.py), peaks only of keys
+that are in it.
 """
 
 from __future__ import annotations
@@ -79,9 +78,10 @@ class KeyTally:
     def top(self, count: int) -> list[KeyTotals]:
         """Returns the keys with the most units and those with the most throttled attempts, `count` of each at
         most, heaviest first; equal ones by name."""
-        offered = {heavy.key: heavy.least_weight for heavy in self._offered.top()}
-        throttled = {heavy.key: heavy.least_weight for heavy in self._throttled.top()}
-        weights = {heavy.key: heavy.least_weight for heavy in self._weights.top()}
+        sketches = self._offered, self._throttled, self._weights
+        offered, throttled, weights = (
+            {heavy.key: heavy.least_weight for heavy in sketch.top()} for sketch in sketches
+        )
         heaviest = sorted(weights, key=lambda name: (-weights[name], name))[:count]
         most_throttled = sorted(throttled, key=lambda name: (-throttled[name], name))[:count]
         names = heaviest + [name for name in most_throttled if name in weights and name not in heaviest]

@@ -213,7 +213,6 @@ class Sequential:
 
     per_key: int
     sort: Sort
-    prefix: str = "U"
     _present: tuple[int, int, int] = field(default=(-1, 0, 0), repr=False)
     _shape: Shape | None = field(default=None, repr=False)
 
@@ -227,20 +226,14 @@ class Sequential:
         return self._shape
 
     def _new_shape(self, first: int, count: int) -> Shape:
-        last = first + max(count, 1) - 1
-        keys = range(first // self.per_key, last // self.per_key + 1)
-        if len(keys) > NAMED_KEYS_MAX or self.per_key == 1:
+        per_key, count = self.per_key, max(count, 1)
+        keys = range(first // per_key, (first + count - 1) // per_key + 1)
+        if len(keys) > NAMED_KEYS_MAX or per_key == 1:
             return Shape((), ONE, self.sort)
-        total = last - first + 1
-        weights = [
-            (
-                f"{self.prefix}{number + 1}",
-                (min((number + 1) * self.per_key, last + 1) - max(number * self.per_key, first))
-                * ONE
-                // total,
-            )
-            for number in keys
-        ]
+        weights = []
+        for number in keys:
+            begin, end = max(number * per_key, first), min((number + 1) * per_key, first + count)
+            weights.append((f"U{number + 1}", (end - begin) * ONE // count))
         return named(weights, 1, self.sort, ordered=True)
 
     @property
@@ -281,20 +274,20 @@ def _divided(suffixes: int) -> str:
     return f", divided by {suffixes} suffixes" if suffixes > 1 else ""
 
 
-def uniform(count: int, sort: Sort, prefix: str = "key") -> Fixed:
+def uniform(count: int, sort: Sort) -> Fixed:
     """Returns the distribution in which all of `count` keys are equally frequent."""
     words = f"{count:,} keys, all equally often"
     if count <= NAMED_KEYS_MAX:
-        weights = [(f"{prefix}-{number}", ONE // count) for number in range(1, count + 1)]
+        weights = [(f"key-{number}", ONE // count) for number in range(1, count + 1)]
         return Fixed(named(weights, 1, sort), words)
     return Fixed(Shape((), ONE, sort, (f"any one of {count:,} keys", ONE // count)), words)
 
 
-def zipf(count: int, exponent: float, suffixes: int, sort: Sort, prefix: str = "key") -> Fixed:
+def zipf(count: int, exponent: float, suffixes: int, sort: Sort) -> Fixed:
     """Returns Zipf's law: the frequency of the key of rank r is proportional to r to the power -exponent."""
     shown = min(count, max(NAMED_KEYS_MAX // suffixes, 1))
     total = _harmonic(count, exponent)
-    weights = [(f"{prefix}-{rank}", int(ONE * rank**-exponent / total) or 1) for rank in range(1, shown + 1)]
+    weights = [(f"key-{rank}", int(ONE * rank**-exponent / total) or 1) for rank in range(1, shown + 1)]
     return Fixed(
         named(weights, suffixes, sort, tail=count - shown),
         f"{count:,} keys, popularity by Zipf's law with exponent {exponent:g}",
