@@ -159,19 +159,6 @@ class Durations:
     to_provisioned: tuple[int, int] = (80, 5)
     raise_warm: tuple[int, int] = (390, 2)
 
-    def scaled(self, numerator: int, denominator: int) -> Durations:
-        """Returns the durations times a factor; `scaled(0, 1)` for tests."""
-
-        def pair(seconds: tuple[int, int]) -> tuple[int, int]:
-            return seconds[0] * numerator // denominator, seconds[1] * numerator // denominator
-
-        return Durations(
-            self.update_throughput * numerator // denominator,
-            pair(self.to_on_demand),
-            pair(self.to_provisioned),
-            pair(self.raise_warm),
-        )
-
     @staticmethod
     def ns(seconds: tuple[int, int], *, before: bool) -> int:
         """Returns nanoseconds of a change. before: the table has had such a change."""

@@ -120,4 +120,3 @@ def test_the_first_switch_takes_longest() -> None:
     durations = Durations()
     assert 129 <= durations.ns(durations.to_on_demand, before=False) / SECOND_NS <= 172
     assert 4 <= durations.ns(durations.to_on_demand, before=True) / SECOND_NS <= 5
-    assert durations.scaled(0, 1).to_on_demand == (0, 0)
