@@ -12,7 +12,7 @@ import pytest
 
 from fixtures.schemas import invalid, refused
 
-NO_POLICY = "The operation tried to access a nonexistent resource-based policy."
+NO_POLICY = "Resource-based policy not found for the provided ResourceArn: "
 NO_GLOBAL_TABLE = "The specified global table does not exist."
 
 
@@ -27,10 +27,10 @@ def described(dynamodb: Any, create: Callable[..., str]) -> dict[str, Any]:
 @pytest.mark.parametrize("resource", ["TableArn", "LatestStreamArn"])
 def test_no_resource_has_a_policy(dynamodb: Any, described: dict[str, Any], resource: str) -> None:
     arn = described[resource]
-    with refused("PolicyNotFoundException", NO_POLICY):
+    with refused("PolicyNotFoundException", NO_POLICY + arn):
         dynamodb.get_resource_policy(ResourceArn=arn)
     assert "RevisionId" not in dynamodb.delete_resource_policy(ResourceArn=arn)
-    with refused("PolicyNotFoundException", NO_POLICY):
+    with refused("PolicyNotFoundException", NO_POLICY + arn):
         dynamodb.delete_resource_policy(ResourceArn=arn, ExpectedRevisionId="1")
 
 

@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "one name twice": (
         {"KeySchema": key(HASH, ("p", "RANGE"))},
-        "Both the Hash Key and the Range Key element in the KeySchema have the same name",
+        "Invalid KeySchema: Some index key attribute have no definition",
     ),
     "first is no HASH": (
         {"KeySchema": key(("p", "RANGE"))},

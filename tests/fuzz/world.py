@@ -125,7 +125,7 @@ def document_of(answer: HttpResponse) -> Any:
     if (b"Content-Encoding", b"gzip") in answer.extra:
         body = gzip.decompress(body)
     try:
-        return orjson.loads(body)
+        return orjson.loads(body or b"{}")
     except orjson.JSONDecodeError as error:
         raise Broken(f"the body is no JSON: {body[:500]!r}") from error
 

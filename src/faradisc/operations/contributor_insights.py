@@ -52,7 +52,8 @@ async def describe_contributor_insights(backend: Backend, call: Call) -> dict[st
     if setting is not None:
         described["LastUpdateDateTime"] = epoch_seconds(setting.changed_ns)
     insights = table.meter.insights.get(index)
-    described["ContributorInsightsRuleList"] = insights.rule_names() if insights is not None else []
+    if insights is not None:
+        described["ContributorInsightsRuleList"] = insights.rule_names()
     return described
 
 

@@ -77,7 +77,7 @@ def _table_of(backend: Backend, call: Call) -> Table:
     """Raises TableNotFoundException, PointInTimeRecoveryUnavailableException."""
     arn = call.request["TableArn"]
     try:
-        table = backend.catalog.for_control(arn, call.region, call.account, describing=True)
+        table = backend.catalog.for_control(arn, call.region, call.account)
     except ResourceNotFoundException:
         raise TableNotFoundException(f"Table not found: {arn}") from None
     if table.state.status in ("CREATING", "DELETING"):

@@ -14,15 +14,20 @@ from faradisc.operations.call import Backend, Call
 
 async def get_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
     _check_resource(backend, call)
-    raise PolicyNotFoundException
+    raise _not_found(call)
 
 
 async def delete_resource_policy(backend: Backend, call: Call) -> dict[str, Any]:
     """Does nothing, unless the request expects a revision of the policy."""
     _check_resource(backend, call)
     if "ExpectedRevisionId" in call.request:
-        raise PolicyNotFoundException
+        raise _not_found(call)
     return {}
+
+
+def _not_found(call: Call) -> PolicyNotFoundException:
+    arn = call.request["ResourceArn"]
+    return PolicyNotFoundException(f"Resource-based policy not found for the provided ResourceArn: {arn}")
 
 
 def _check_resource(backend: Backend, call: Call) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -53,12 +54,24 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
     if "Tags" in request:
         settings["tags"] = checked_tags(request["Tags"], {})
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
-    return {"TableDescription": await describe(backend.store, table, backend.clock.now_ns())}
+    described = await describe(backend.store, table, backend.clock.now_ns())
+    _remove_unrequested_warm(described, request)
+    for index, requested in zip(
+        described.get("GlobalSecondaryIndexes", ()), request.get("GlobalSecondaryIndexes", ()), strict=True
+    ):
+        _remove_unrequested_warm(index, requested)
+    return {"TableDescription": described}
+
+
+def _remove_unrequested_warm(described: dict[str, Any], request: Mapping[str, Any]) -> None:
+    """Only later descriptions show the warm throughput that a table or index has without a request."""
+    if "WarmThroughput" not in request:
+        described.pop("WarmThroughput", None)
 
 
 async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns a table, its settings and its state."""
-    table = backend.catalog.for_control(call.request["TableName"], call.region, call.account, describing=True)
+    table = backend.table_for_control(call)
     return {"Table": await describe(backend.store, table, backend.clock.now_ns())}
 
 

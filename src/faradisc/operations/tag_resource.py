@@ -12,7 +12,7 @@ from typing import Any
 from faradisc.engine.tables.definition import checked_tags
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
-from faradisc.errors import ResourceNotFoundException, ValidationException
+from faradisc.errors import AccessDeniedException, ResourceNotFoundException, ValidationException
 from faradisc.limits import TAGS_PAGE_MAX
 from faradisc.operations.call import Backend, Call
 
@@ -76,6 +76,12 @@ def _table(backend: Backend, call: Call) -> Table:
     try:
         return backend.catalog.for_control(table_arn, call.region, call.account)
     except ResourceNotFoundException:
+        account = table_arn.split(":")[4]
+        if account != call.account:
+            raise AccessDeniedException(
+                f"User: arn:aws:iam::{call.account}:root is not authorized to perform: "
+                f"dynamodb:{call.operation} on resource: {arn}"
+            ) from None
         raise ResourceNotFoundException(
             f"Requested resource not found: ResourcArn: {arn} not found"
         ) from None

@@ -58,9 +58,10 @@ async def describe_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
     ttl = backend.table_for_control(call).state.ttl
     if ttl is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
-    changing = backend.clock.now_ns() < ttl.changed_ns + backend.catalog.transition_ns
+    ends_ns = ttl.changed_ns + backend.catalog.transition_ns
+    changing = not backend.catalog.short and backend.clock.now_ns() < ends_ns
     if ttl.enabled:
-        status = "ENABLED" if ttl.filled and not changing else "ENABLING"
+        status = "ENABLING" if changing else "ENABLED"
     elif changing:
         status = "DISABLING"
     else:

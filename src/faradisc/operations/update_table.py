@@ -14,8 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from faradisc.engine.tables.definition import (
+    attribute_types,
     global_index,
     invalid,
+    redefined,
     reject_unsupported,
     required_view_type,
 )
@@ -48,6 +50,9 @@ _CHANGES = (
     "GlobalTableSettingsReplicationMode",
     "DisassociationProtectionEnabled",
     "VectorIndexUpdates",
+)
+_ACTIONS = (
+    "GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete"
 )
 _DAYS_30_NS = 30 * DAY_NS
 
@@ -103,11 +108,10 @@ def _index_updates(
     seen: set[str] = set()
     for update in request.get("GlobalSecondaryIndexUpdates", ()):
         actions = [(kind, update[kind]) for kind in ("Update", "Create", "Delete") if kind in update]
-        if len(actions) != 1:
-            raise invalid(
-                "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
-                "GlobalSecondaryIndexUpdate.Delete must not be null"
-            )
+        if not actions:
+            raise invalid(f"One of {_ACTIONS} must not be null")
+        if len(actions) > 1:
+            raise invalid(f"Only one of {_ACTIONS} may be specified")
         ((kind, action),) = actions
         name = action["IndexName"]
         if name in seen:
@@ -131,6 +135,7 @@ def _change_indexes(
     ResourceNotFoundException."""
     if not created and not deleted:
         return False
+    check_one_operation(state, len(created), deleted)
     names = {index.name for index in (*state.local_indexes, *state.online_indexes())}
     for action in created:
         if action["IndexName"] in names:
@@ -138,13 +143,17 @@ def _change_indexes(
     for name in deleted:
         if name not in {index.name for index in state.global_indexes}:
             raise ResourceNotFoundException
-    check_one_operation(state, len(created), deleted)
     billing_mode = state.pending.billing_mode or state.billing_mode
-    given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
-    # An attribute that is defined already keeps its type (errors.md section 6.1, captured).
+    given = attribute_types(request)
+    # An attribute that is defined already keeps its type (errors.md section 6.1, captured), unless it is a
+    # key of the new index.
     types = {**given, **{name: kind for name, kind in state.definitions if name in given}}
     for action in created:
         definition = global_index(action, types, names, billing_mode)
+        for name, kind in definition.key_schema:
+            if given[name] != types[name]:
+                new = f"Schema:[SchemaElement: key{{{name}:{given[name]}:{kind}}}]"
+                raise redefined(state, name, new)
         definition.status = "CREATING"
         state.global_indexes.append(definition)
         if len(state.global_indexes) > GSI_PER_TABLE_MAX:

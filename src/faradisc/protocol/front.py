@@ -44,6 +44,8 @@ _CONTENT_TYPES: Final = {
     b"application/x-amz-json-1.0": b"application/x-amz-json-1.0",
     b"application/json": b"application/json",
 }
+_WITHOUT_OUTPUT: Final = frozenset(("TagResource", "UntagResource"))
+"""Operations for which the service model has no output; the body of the answer is empty."""
 _NOT_FOUND: Final = b"<UnknownOperationException/>\n"
 
 
@@ -67,7 +69,8 @@ async def answer(
             call = await _large_call_of(executor, request, authenticate)
         else:
             call = _call_of(executor, request, request.body, read_object, authenticate)
-        body = orjson.dumps(await executor.execute(call))
+        result = await executor.execute(call)
+        body = orjson.dumps(result) if result or call.operation not in _WITHOUT_OUTPUT else b""
     except BodyTooLarge:
         return HttpResponse(413, b"", None, request_id, None, extra)
     except Exception as error:

@@ -101,7 +101,7 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
     # Keys
     ("a key without definition", table("q:HASH"), NO_DEFINITION),
     ("a sort key without definition", table("p:HASH q:RANGE"), NO_DEFINITION),
-    ("one name twice", table("p:HASH p:RANGE"), SAME_NAME),
+    ("one name twice", table("p:HASH p:RANGE"), NO_DEFINITION),
     ("RANGE first", table("p:RANGE"), NOT_HASH),
     ("RANGE, then HASH", table("p:RANGE q:HASH", "p:S q:S"), NOT_HASH),
     ("HASH twice", table("p:HASH q:HASH", "p:S q:S"), NOT_RANGE),
@@ -212,7 +212,7 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
         f"Given value {TOO_MANY} for ReadCapacityUnits is out of bounds",
     ),
     ("definition before order", table("q:RANGE"), NO_DEFINITION),
-    ("same name before order", table("p:RANGE p:RANGE"), SAME_NAME),
+    ("same name before order", table("p:RANGE p:RANGE"), NO_DEFINITION),
     ("keys before their count", table("p:RANGE", "p:S q:S"), NOT_HASH),
     ("the count before an empty list is not reported", local(keys="p:RANGE", definitions="p:S"), NOT_HASH),
     (

@@ -41,7 +41,7 @@ def scene(request: pytest.FixtureRequest) -> Scene:
 def test_a_table_with_an_owner_job_stays_creating(scene: Scene) -> None:
     with pytest.raises(ResourceNotFoundException):
         scene.catalog.for_data(*PLACE)
-    shown = scene.catalog.for_control(*PLACE, describing=True)
+    shown = scene.catalog.for_control(*PLACE)
     assert shown.state.status == "CREATING"
     with pytest.raises(ResourceInUseException):
         check_not_in_use(shown.state)

@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from faradisc.engine.tables.state import UNASSIGNED, Elements, IndexState, Throughput, VectorIndexState
+from faradisc.engine.tables.state import (
+    UNASSIGNED,
+    Elements,
+    IndexState,
+    TableState,
+    Throughput,
+    VectorIndexState,
+)
 from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
 from faradisc.errors import UnsupportedOperation, ValidationException
 from faradisc.limits import (
@@ -77,8 +84,8 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     units = table_units(request.get("ProvisionedThroughput"), billing_mode)
     for index in request.get("GlobalSecondaryIndexes", ()):
         _check_bounds(index.get("ProvisionedThroughput"), index["IndexName"])
-    definitions = [(d["AttributeName"], d["AttributeType"]) for d in request.get("AttributeDefinitions", ())]
-    types = dict(definitions)
+    types = attribute_types(request)
+    definitions = list(types.items())
     key_schema = elements_of(request.get("KeySchema", ()))
     _check_table_key(key_schema, types)
     local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
@@ -183,6 +190,33 @@ def _check_bounds(throughput: Mapping[str, int] | None, index: str | None) -> No
 # --- Keys ----------------------------------------------------------------------------------------
 
 
+def attribute_types(request: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the types in AttributeDefinitions by attribute. Raises ValidationException."""
+    types: dict[str, str] = {}
+    for definition in request.get("AttributeDefinitions", ()):
+        name = definition["AttributeName"]
+        if name in types:
+            raise ValidationException(f"Attribute Name is duplicated: {name}")
+        types[name] = definition["AttributeType"]
+    return types
+
+
+def redefined(state: TableState, attribute: str, new: str) -> ValidationException:
+    """Returns the error of an attribute that a new index defines in another way than the table does.
+
+    new: the new schema. Source of the text: errors.md section 6.1.
+    """
+    elements = [*state.key_schema]
+    for index in state.local_indexes + state.global_indexes:
+        elements += index.key_schema
+    kind = dict(reversed(elements)).get(attribute, "HASH")
+    return invalid(
+        "Attributes cannot be redefined. Please check that your attribute has the same type as previously "
+        f"defined. Existing schema: Schema:[SchemaElement: key{{{attribute}:"
+        f"{dict(state.definitions)[attribute]}:{kind}}}] New schema: {new}"
+    )
+
+
 def elements_of(key_schema: Sequence[Mapping[str, str]]) -> Elements:
     """Returns the elements of a KeySchema member."""
     return [(element["AttributeName"], element["KeyType"]) for element in key_schema]
@@ -198,7 +232,8 @@ def _check_table_key(elements: Elements, types: Mapping[str, str]) -> None:
             "1 validation error detected: Value null at 'keySchema' failed to satisfy constraint: "
             "Member must not be null"
         )
-    if any(name not in types for name, _ in elements):
+    names = {name for name, _ in elements}
+    if len(names) < len(elements) or not names.issubset(types):
         raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
     _check_two_elements(elements)
 
@@ -320,7 +355,11 @@ def checked_projection(projection: Mapping[str, Any]) -> tuple[ProjectionKind, l
         raise invalid(f"ProjectionType is {kind}, but NonKeyAttributes is specified")
     if attributes is None and kind == "INCLUDE":
         raise invalid("ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    return kind, list(attributes or ())
+    named = list(attributes or ())
+    for position, name in enumerate(named):
+        if name in named[:position]:
+            raise invalid(f"Duplicate non-key attribute: {name}")
+    return kind, named
 
 
 def _check_all_used(

@@ -74,8 +74,14 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     maximum = describe_maximum(state.on_demand_maximum)
     if maximum is not None:
         described["OnDemandThroughput"] = maximum
-    described["WarmThroughput"] = table.meter.describe_warm(None)
+    described["WarmThroughput"] = _warm(table, None, state.warm is not None)
     return described
+
+
+def _warm(table: Table, index: str | None, requested: bool) -> dict[str, Any]:
+    """Returns the warm throughput; UPDATING until a new table has the one that its creation requested."""
+    warm = table.meter.describe_warm(index)
+    return {**warm, "Status": "UPDATING"} if requested and table.state.status == "CREATING" else warm
 
 
 def _restore_summary(restored: Restored, *, in_progress: bool) -> dict[str, Any]:
@@ -138,7 +144,7 @@ async def _index(
         maximum = describe_maximum(stored.on_demand_maximum)
         if maximum is not None:
             described["OnDemandThroughput"] = maximum
-        described["WarmThroughput"] = table.meter.describe_warm(index.name)
+        described["WarmThroughput"] = _warm(table, index.name, stored.warm is not None)
     return described
 
 

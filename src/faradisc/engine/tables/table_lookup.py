@@ -54,7 +54,8 @@ class TableLookup:
         self._per_region = per_region
         self.transition_ns = transition_ms * 1_000_000
         """Length of a change of state."""
-        self._short = transition_ms <= SHORT_TRANSITION_MS_MAX
+        self.short = transition_ms <= SHORT_TRANSITION_MS_MAX
+        """Whether requests complete changes of state (docs/decisions/0006)."""
         self._collection_bytes_max = collection_bytes_max
         self.streams = Streams(
             store, clock, entropy, transition_ns=self.transition_ns, shard_lifetime_s=shard_lifetime_s
@@ -94,21 +95,21 @@ class TableLookup:
         if table is None:
             raise ResourceNotFoundException
         if table.state.status != "ACTIVE":
-            end_early = self._short and table.state.status == "CREATING"
+            end_early = self.short and table.state.status == "CREATING"
             table = self._current_state_of(table, end_early=end_early)
             if table is None or table.state.status in ("CREATING", "DELETING"):
                 raise ResourceNotFoundException
         return table
 
-    def for_control(self, name_or_arn: str, region: str, account: str, *, describing: bool = False) -> Table:
-        """Returns a table in any state. Raises ResourceNotFoundException.
+    def for_control(self, name_or_arn: str, region: str, account: str) -> Table:
+        """Returns a table in any state, after the end of a short transition.
 
-        describing: the request only looks, which ends a short transition.
+        Raises ResourceNotFoundException.
         """
         namespace, name = self.resolve(name_or_arn, region, account)
         table = self._tables.get((namespace, name))
         if table is not None:
-            table = self._current_state_of(table, end_early=describing and self._short)
+            table = self._current_state_of(table, end_early=self.short)
         if table is None:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
         return table
@@ -119,13 +120,13 @@ class TableLookup:
 
     def at(self, name: NsName) -> Table | None:
         table = self._tables.get(name)
-        return None if table is None else self._current_state_of(table, end_early=self._short)
+        return None if table is None else self._current_state_of(table, end_early=self.short)
 
     def names(self, region: str, account: str) -> list[str]:
         """Returns the names of all tables of a namespace, sorted."""
         namespace = self.namespace(region, account)
         for table in list(self._tables.values()):
-            self._current_state_of(table)
+            self._current_state_of(table, end_early=self.short)
         return sorted(name for space, name in self._tables if space == namespace)
 
     def owned_by(self, job: str) -> list[Table]:

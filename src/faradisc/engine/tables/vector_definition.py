@@ -11,9 +11,11 @@ from typing import Any
 
 from faradisc.engine.tables.definition import (
     TableDefinition,
+    attribute_types,
     check_projected_total,
     checked_projection,
     invalid,
+    redefined,
     take_name,
 )
 from faradisc.engine.tables.state import UNASSIGNED, TableState, VectorIndexState
@@ -136,7 +138,7 @@ def change_vector_indexes(
 
     Requires that the changes of global indexes in the same request have been made.
     """
-    given = {d["AttributeName"]: d["AttributeType"] for d in request.get("AttributeDefinitions", ())}
+    given = attribute_types(request)
     dimensions = {index.vector_attribute: index.dimensions for index in state.vector_indexes}
     for attribute in dimensions:
         if attribute in given:
@@ -145,6 +147,7 @@ def change_vector_indexes(
         return False
     if created and (state.pending.billing_mode or state.billing_mode) != "PAY_PER_REQUEST":
         raise invalid(ON_DEMAND_ONLY)
+    check_one_operation(state, len(created), deleted)
     names = {index.name for index in (*state.local_indexes, *state.online_indexes())}
     for action in created:
         if action["IndexName"] in names:
@@ -152,7 +155,6 @@ def change_vector_indexes(
     present = {index.name for index in state.vector_indexes}
     if not present.issuperset(deleted):
         raise ResourceNotFoundException
-    check_one_operation(state, len(created), deleted)
     types = {**given, **{name: kind for name, kind in state.definitions if name in given}}
     for action in created:
         definition = _vector_index(action, types, names, dimensions)
@@ -188,15 +190,6 @@ def check_one_operation(state: TableState, starting: int, deleted: Sequence[str]
 def _check_not_redefined(state: TableState, definition: VectorIndexState) -> None:
     """A key attribute cannot contain vectors. Raises ValidationException."""
     attribute = definition.vector_attribute
-    types = dict(state.definitions)
-    if attribute not in types:
-        return
-    elements = [*state.key_schema]
-    for index in state.local_indexes + state.global_indexes:
-        elements += index.key_schema
-    kind = dict(reversed(elements)).get(attribute, "HASH")
-    raise invalid(
-        "Attributes cannot be redefined. Please check that your attribute has the same type as previously "
-        f"defined. Existing schema: Schema:[SchemaElement: key{{{attribute}:{types[attribute]}:{kind}}}] "
-        f"New schema: VectorIndexSchema:[VectorAttribute: key{{{attribute}:L:{definition.dimensions}}}]"
-    )
+    if attribute in dict(state.definitions):
+        new = f"VectorIndexSchema:[VectorAttribute: key{{{attribute}:L:{definition.dimensions}}}]"
+        raise redefined(state, attribute, new)
