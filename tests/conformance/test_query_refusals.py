@@ -13,6 +13,7 @@ import pytest
 from fixtures.schemas import invalid, item
 
 PREFIX = "Invalid KeyConditionExpression: "
+TWICE = "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key"
 MISMATCH = "One or more parameter values were invalid: Condition parameter type does not match schema type"
 START = "The provided starting key is invalid"
 
@@ -42,9 +43,11 @@ KEY_CONDITIONS: dict[str, str] = {
     "p = :p AND x = :r": "Query condition missed key schema element: r",
     "p > :p": "Query key condition not supported",
     "begins_with(p, :p)": "Query key condition not supported",
-    "p = :p AND r = :r AND a = :s": "Conditions can be of length 1 or 2 only",
-    "p = :p AND r > :r AND r < :s": "KeyConditionExpressions must only contain one condition per key",
-    "p = :p AND p = :t": "KeyConditionExpressions must only contain one condition per key",
+    "p = :p AND r = :r AND a = :s": (
+        "The number of query conditions (3) exceeds the number of key attributes defined in the schema (2)"
+    ),
+    "p = :p AND r > :r AND r < :s": TWICE,
+    "p = :p AND p = :t": TWICE,
     "p = :r": MISMATCH,
     "p = :p AND r > :t": MISMATCH,
     "p.x = :p": "KeyConditionExpressions cannot have conditions on nested attributes",

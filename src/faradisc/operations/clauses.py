@@ -27,6 +27,7 @@ from faradisc.language.expressions import (
     check_placeholders_wanted,
     legacy,
 )
+from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.limits import PLACEHOLDERS_BYTES_MAX
 from faradisc.model.values.checks import Wording, check_value, has_deep_value
@@ -220,11 +221,15 @@ def _check_select(call: Call) -> None:
 def bind_key_clauses_of(call: Call, placeholders: Placeholders) -> KeyClauses:
     """Returns the key condition of a Query, not yet compared with a schema. Raises ValidationException."""
     request = call.request
-    clauses_max = INDEX_CLAUSES_MAX if "IndexName" in request else TABLE_CLAUSES_MAX
     if "KeyConditionExpression" in request:
-        return bind_key_clauses(request["KeyConditionExpression"], placeholders, clauses_max=clauses_max)
+        try:
+            return bind_key_clauses(request["KeyConditionExpression"], placeholders)
+        except KeyConditionError:
+            placeholders.check_all_used()
+            raise
     if "KeyConditions" in request:
         _check_legacy_values(call, request["KeyConditions"])
+        clauses_max = INDEX_CLAUSES_MAX if "IndexName" in request else TABLE_CLAUSES_MAX
         return legacy.key_conditions(request["KeyConditions"], clauses_max=clauses_max)
     raise ValidationException(
         "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."

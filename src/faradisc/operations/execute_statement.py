@@ -89,7 +89,7 @@ async def _select(
             return await _get(backend, call, prepared, *one)
     plan = plan_of(select.where, prepared.values, key)
     for condition in plan.conditions or ():
-        check_searched_key(condition.hash_values, key)
+        check_searched_key(condition, key)
     if select.order and plan.conditions is None:
         raise errors.StatementError(errors.ORDER_WITHOUT_KEY)
     return await _search(backend, call, prepared, _Reading(table, index, select, plan), position)

@@ -35,7 +35,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     index = find_index(table, request, call.operation)
     key = index.schema.key if index is not None else table.key
     key_condition = clauses.resolve(key)
-    check_searched_key(key_condition.hash_values, key)
+    check_searched_key(key_condition, key)
     if condition is not None:
         for name in key.names:
             if name in condition.top_level:

@@ -17,7 +17,22 @@ TYPE = INVALID + "Condition parameter type does not match schema type"
 MISSED = "Query condition missed key schema element: "
 NESTED = "KeyConditionExpressions cannot contain nested operations"
 DEEP = "KeyConditionExpressions cannot have conditions on nested attributes"
-TWICE = "KeyConditionExpressions must only contain one condition per key"
+UNDEFINED = (
+    "Invalid KeyConditionExpression: An expression attribute value used in expression is not defined; "
+    "attribute value: "
+)
+PREFIX_OF_N = (
+    "Invalid KeyConditionExpression: Incorrect operand type for operator or function; "
+    "operator or function: begins_with, operand type: N"
+)
+TWICE = "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key"
+
+
+def too_many(count: int, attributes: int) -> str:
+    return (
+        f"The number of query conditions ({count}) exceeds the number of key attributes defined in the "
+        f"schema ({attributes})"
+    )
 
 
 def key_query(table: str, expression: str, values: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -108,8 +123,9 @@ def key_conditions() -> Iterator[Case]:
             "pair",
             "p = :p AND r = :n AND l = :p",
             {**X, **N},
-            "Conditions can be of length 1 or 2 only",
+            too_many(3, 2),
         ),
+        ("two conditions of one key attribute", "hash", "p = :p AND r = :p", X, too_many(2, 1)),
         ("another attribute", "hash", "a = :p", X, MISSED + "p"),
         ("the sort key alone", "pair", "r = :n", N, MISSED + "p"),
         ("another attribute beside", "pair", "p = :p AND a = :p", X, MISSED + "r"),
@@ -151,7 +167,37 @@ def key_conditions() -> Iterator[Case]:
             "Invalid KeyConditionExpression: Incorrect operand type for operator or function; "
             "operator or function: <, operand type: BOOL",
         ),
+        ("a boolean equality", "pair", "p = :p AND r = :t", {**X, ":t": {"BOOL": True}}, TYPE),
+        (
+            "an empty sort key",
+            "text",
+            "p = :p AND r = :r",
+            {**X, ":r": {"S": ""}},
+            NOT_VALID + "The AttributeValue for a key attribute cannot contain an empty string value. Key: r",
+        ),
         # Left to right, the first problem wins (errors.md section 4)
+        (
+            "an undefined value before an operand",
+            "text",
+            "p = :q AND begins_with(r, :n)",
+            N,
+            UNDEFINED + ":q",
+        ),
+        ("an operand before an undefined value", "text", "begins_with(r, :n) AND p = :q", N, PREFIX_OF_N),
+        (
+            "an operand before a third condition",
+            "text",
+            "p = :p AND begins_with(r, :n) AND r > :p",
+            {**X, **N},
+            PREFIX_OF_N,
+        ),
+        (
+            "an operand before a missing table",
+            "nothing",
+            "p = :p AND begins_with(r, :n)",
+            {**X, **N},
+            PREFIX_OF_N,
+        ),
         ("OR before IN", "pair", "p = :p OR r IN (:n)", {**X, **N}, OPERATOR + "OR"),
         ("the first of two", "pair", "p <> :p AND contains(r, :n)", {**X, **N}, OPERATOR + "<>"),
         (
@@ -321,21 +367,32 @@ def of_query() -> Iterator[Case]:
         "The query can return at most one row and cannot be restarted",
         SOURCE,
     )
-    for what, expression in (
-        ("not all HASH attributes", "a = :p"),
-        ("a gap in the RANGE attributes", "a = :p AND b = :n AND d = :d"),
+    unequal = (
+        "RANGE key attributes c must have equality conditions specified in the query because a condition is "
+        "present on key attribute d"
+    )
+    for what, expression, text in (
+        ("not all HASH attributes", "a = :p", MISSED + "b"),
+        ("a gap in the RANGE attributes", "a = :p AND b = :n AND d = :d", unequal),
+        ("a range before the last attribute", "a = :p AND b = :n AND c > :p AND d = :d", unequal),
     ):
         values = {
             name: value for name, value in {**X, **N, ":d": {"B": "AA=="}}.items() if name in expression
         }
-        missed = "b" if what.startswith("not") else "c"
         yield Case(
             what,
             "Query",
             key_query("pair", expression, values, IndexName="multi"),
-            MISSED + missed,
-            "new-features.md section 10; wording assumed",
+            text,
+            "new-features.md section 10; errors.md section 10",
         )
+    yield Case(
+        "two names in one condition beside an unused name",
+        "Query",
+        key_query("pair", "p = r", {}, ExpressionAttributeNames={"#u": "u"}),
+        "Value provided in ExpressionAttributeNames unused in expressions: keys: {#u}",
+        SOURCE,
+    )
 
 
 def of_scan() -> Iterator[Case]:

@@ -10,7 +10,6 @@ import pytest
 
 from faradisc.errors import RequestRuleError, ValidationException
 from faradisc.language.expressions import (
-    TABLE_CLAUSES_MAX,
     Placeholders,
     bind_condition,
     bind_key_clauses,
@@ -151,16 +150,6 @@ def test_deeply_nested_calls_bind_and_evaluate() -> None:
         return bind_update(update, placeholders()).apply({"a": {"L": []}}).item["a"]["L"]
 
     assert from_depth(250, run) == [{"S": "x"}] * depth
-
-
-def test_number_of_key_clauses_is_checked_without_a_schema() -> None:
-    text = "a = :v AND b = :v AND c = :v"
-    assert bind_key_clauses(text, placeholders()).names == {"a", "b", "c"}
-    with pytest.raises(ValidationException, match="Conditions can be of length 1 or 2 only"):
-        bind_key_clauses(text, placeholders(), clauses_max=TABLE_CLAUSES_MAX)
-    nine = " AND ".join(f"k{i} = :v" for i in range(9))
-    with pytest.raises(ValidationException, match="Conditions can be of length 1 or 2 only"):
-        bind_key_clauses(nine, placeholders())
 
 
 def test_key_condition_in_one_step() -> None:

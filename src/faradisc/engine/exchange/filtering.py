@@ -62,7 +62,7 @@ def bind_filter(specification: Mapping[str, Any], key: KeySchema) -> ItemFilter:
     if keyed:
         text = specification["KeyConditionExpression"]
         key_condition = bind_key_condition(text, placeholders, key)
-        check_searched_key(key_condition.hash_values, key)
+        check_searched_key(key_condition, key)
         conditions.append(bind_condition(text, "FilterExpression", placeholders))
     placeholders.check_all_used()
     return ItemFilter(conditions, projection)

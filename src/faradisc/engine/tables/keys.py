@@ -5,11 +5,11 @@ Source of the texts: errors.md section 6.3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from faradisc.engine.vectors.schema import VectorSchema, check_vector
 from faradisc.errors import ValidationException
+from faradisc.language.expressions import KeyCondition
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.model.codec.sortkey import raw_bytes
 from faradisc.model.values.attribute import AttributeValue, Item, type_of
@@ -104,14 +104,18 @@ def check_paths_into_keys(schema: TableSchema, *expressions: Reaching | None) ->
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"
 
 
-def check_searched_key(values: Sequence[AttributeValue], schema: KeySchema) -> None:
-    """Checks the partition key values of a Query. Raises ValidationException.
+def check_searched_key(condition: KeyCondition, schema: KeySchema) -> None:
+    """Checks the values that key attributes are compared with by `=`. Raises ValidationException.
 
-    Assumed: no capture; the texts are those of `check_key`.
+    Assumed: other comparisons take empty values.
     """
-    for name, value in zip(schema.hash, values, strict=True):
+    last = condition.operands if condition.operator == "=" else ()
+    for name, value in zip(
+        schema.names, (*condition.hash_values, *condition.range_equal, *last), strict=False
+    ):
         if is_empty(value):
             raise ValidationException(empty_key_message(name, type_of(value)))
+    for value in condition.hash_values:
         _check_size(value, of_hash=True)
 
 

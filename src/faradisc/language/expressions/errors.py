@@ -196,7 +196,26 @@ def key_element_missed(name: str) -> KeyConditionError:
 
 NESTED_KEY_OPERATION = "KeyConditionExpressions cannot contain nested operations"
 NESTED_KEY_ATTRIBUTE = "KeyConditionExpressions cannot have conditions on nested attributes"
-SEVERAL_CONDITIONS_PER_KEY = "KeyConditionExpressions must only contain one condition per key"
+
+
+def too_many_conditions(count: int, attributes: int) -> KeyConditionError:
+    return KeyConditionError(
+        f"The number of query conditions ({count}) exceeds the number of key attributes defined in the "
+        f"schema ({attributes})"
+    )
+
+
+def range_not_equal(names: list[str], last: str) -> KeyConditionError:
+    """Assumed: several names are joined by a comma and a space."""
+    return KeyConditionError(
+        f"RANGE key attributes {', '.join(names)} must have equality conditions specified in the query "
+        f"because a condition is present on key attribute {last}"
+    )
+
+
+SEVERAL_CONDITIONS_PER_KEY = (
+    "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key"
+)
 SEVERAL_NAMES_IN_CONDITION = (
     "Invalid condition in KeyConditionExpression: Multiple attribute names used in one condition"
 )

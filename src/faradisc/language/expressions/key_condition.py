@@ -20,12 +20,12 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.binder import Placeholders
-from faradisc.language.expressions.condition import check_condition, resolve
+from faradisc.language.expressions.condition import check_predicate, resolve
 from faradisc.language.expressions.errors import ExpressionError, KeyConditionError
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.syntax import Call, Condition, Junction, Negation, Operand, Path, Predicate
 from faradisc.limits import GSI_HASH_ATTRIBUTES_MAX, GSI_RANGE_ATTRIBUTES_MAX
-from faradisc.model.values.attribute import AttributeValue, type_of
+from faradisc.model.values.attribute import AttributeValue
 from faradisc.model.values.schema import KeySchema
 
 RangeOperator: TypeAlias = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
@@ -73,11 +73,8 @@ class KeyClauses:
     def resolve(self, schema: KeySchema) -> KeyCondition:
         """Returns the condition on the key schema of a table or index. Raises KeyConditionError."""
         clauses = self.by_name
-        if len(schema.hash) == 1 and len(schema.range) <= 1:
-            if len(clauses) > TABLE_CLAUSES_MAX:
-                raise KeyConditionError(errors.TOO_MANY_CONDITIONS)
-            if not schema.range and len(clauses) > 1:
-                raise KeyConditionError(errors.KEY_CONDITION_NOT_SUPPORTED)
+        if len(clauses) > len(schema.names):
+            raise errors.too_many_conditions(len(clauses), len(schema.names))
         hash_values = []
         for name in schema.hash:
             clause = clauses.get(name)
@@ -90,24 +87,20 @@ class KeyClauses:
         return self._with_range(tuple(hash_values), schema)
 
     def _with_range(self, hash_values: tuple[AttributeValue, ...], schema: KeySchema) -> KeyCondition:
-        left = len(self.by_name) - len(hash_values)
-        range_equal: list[AttributeValue] = []
-        for name in schema.range:
-            if not left:
-                break
-            clause = self.by_name.get(name)
-            if clause is None:
-                raise errors.key_element_missed(name)
-            _check_clause(clause, schema)
-            left -= 1
-            if not left:
-                return KeyCondition(hash_values, tuple(range_equal), clause.operator, clause.operands)
-            if clause.operator != "=":
-                raise _range_not_equal()
-            range_equal.append(clause.operands[0])
-        if left:
-            raise KeyConditionError(errors.KEY_CONDITION_NOT_SUPPORTED)
-        return KeyCondition(hash_values, (), None, ())
+        given = [name for name in schema.range if name in self.by_name]
+        if len(given) + len(hash_values) < len(self.by_name):
+            raise errors.key_element_missed(next(name for name in schema.range if name not in given))
+        if not given:
+            return KeyCondition(hash_values, (), None, ())
+        *before, last = schema.range[: schema.range.index(given[-1]) + 1]
+        for name in given:
+            _check_clause(self.by_name[name], schema)
+        unequal = [name for name in before if name not in self.by_name or self.by_name[name].operator != "="]
+        if unequal:
+            raise errors.range_not_equal(unequal, last)
+        clause = self.by_name[last]
+        range_equal = tuple(self.by_name[name].operands[0] for name in before)
+        return KeyCondition(hash_values, range_equal, clause.operator, clause.operands)
 
 
 def _check_clause(clause: KeyClause, schema: KeySchema) -> None:
@@ -128,32 +121,23 @@ def _hash_not_equal(schema: KeySchema) -> KeyConditionError:
     )
 
 
-def _range_not_equal() -> KeyConditionError:
-    # Assumed: as above, RANGE and equality.
-    return KeyConditionError(
-        f"{errors.KEY_CONDITION_NOT_SUPPORTED}: every RANGE key attribute but the last one "
-        "in the condition must have an equality condition"
-    )
-
-
 def bind_key_condition(text: str, placeholders: Placeholders, schema: KeySchema) -> KeyCondition:
     """Runs all three steps, for callers that know the schema."""
     return bind_key_clauses(text, placeholders).resolve(schema)
 
 
-def bind_key_clauses(
-    text: str, placeholders: Placeholders, *, clauses_max: int = INDEX_CLAUSES_MAX
-) -> KeyClauses:
+def bind_key_clauses(text: str, placeholders: Placeholders) -> KeyClauses:
     """Parses (cached) a KeyConditionExpression and binds its clauses.
 
-    clauses_max: TABLE_CLAUSES_MAX when the request names no index.
-    Raises: ExpressionError, its text prefixed with "Invalid KeyConditionExpression: "; or
-    KeyConditionError for a condition that is no conjunction of key clauses.
+    Raises: ExpressionError, its text prefixed with "Invalid KeyConditionExpression: ", for the first clause
+    that has an error; or KeyConditionError for a condition that is no conjunction of key clauses.
     """
     try:
         parsed = parse_condition(text)
         placeholders.mark_used(parsed.refs)
-        check_condition(parsed, placeholders)
+        for each in parsed.program:
+            if type(each) is Predicate:
+                check_predicate(each, placeholders)
     except ExpressionError as error:
         raise error.within("KeyConditionExpression") from None
     clauses: dict[str, KeyClause] = {}
@@ -167,10 +151,6 @@ def bind_key_clauses(
         if clause.name in clauses:
             raise KeyConditionError(errors.SEVERAL_CONDITIONS_PER_KEY)
         clauses[clause.name] = clause
-    for clause in clauses.values():
-        _check_operand_types(clause)
-    if len(clauses) > clauses_max:
-        raise KeyConditionError(errors.TOO_MANY_CONDITIONS)
     return KeyClauses(clauses)
 
 
@@ -214,20 +194,3 @@ def _value(operand: Operand, placeholders: Placeholders) -> AttributeValue:
     value = resolve(operand, placeholders)
     assert isinstance(value, dict)
     return value
-
-
-_EQUALITY_TYPES = frozenset({"S", "N", "B", "SS", "NS", "BS"})
-
-
-def _check_operand_types(clause: KeyClause) -> None:
-    """Raises KeyConditionError for types that no key condition takes. Sets are left to the schema's check.
-
-    Only `=` can have such an operand here: the checks of conditions reject it for the other operators.
-    """
-    for operand in clause.operands:
-        kind = type_of(operand)
-        if kind not in _EQUALITY_TYPES:
-            raise KeyConditionError(
-                "One or more parameter values were invalid: "
-                f"ComparisonOperator EQ is not valid for {kind} AttributeValue type"
-            )
