@@ -61,6 +61,8 @@ WITHOUT_PRIMARY_KEY = [
     "SELECT * FROM \"people\" WHERE id IN ['p1']",
     "SELECT * FROM \"people\" WHERE id = 'p1' OR id = 'p2'",
     'SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\' AND rank = 1',
+    "SELECT * FROM \"people\" WHERE id = 'p1' AND attribute_exists(age)",
+    "SELECT * FROM \"people\" WHERE id = 'p1' AND NOT attribute_not_exists(age)",
 ]
 
 
@@ -254,7 +256,7 @@ def test_transactional_writes(library: Library) -> None:
         library.member("EXISTS(SELECT * FROM \"songs\" WHERE artist = 'bo' AND year = 1999 AND rank = 5)"),
         ReturnConsumedCapacity="INDEXES",
     )
-    assert answer["Responses"] == [{}, {}, {}, {}]
+    assert answer["Responses"] == []
     people, songs = answer["ConsumedCapacity"]
     assert (people["WriteCapacityUnits"], songs["WriteCapacityUnits"]) == (6, 2)
     assert people["Table"] == {"CapacityUnits": 6, "WriteCapacityUnits": 6}
@@ -430,7 +432,8 @@ def test_a_transaction_has_100_statements(library: Library) -> None:
     members = [library.member(f"INSERT INTO \"people\" VALUE {{'id': 'n{n}'}}") for n in range(101)]
     with refused("ValidationException"):
         library.transact(*members)
-    assert len(library.transact(*members[:100])["Responses"]) == 100
+    library.transact(*members[:100])
+    assert library.get("people", id="n99") is not None
 
 
 # --- Tokens --------------------------------------------------------------------------------------
@@ -443,7 +446,7 @@ def test_a_transaction_is_executed_once_per_token(library: Library) -> None:
     first = library.transact(member, **request)
     again = library.transact(member, **request)
     assert (library.get("people", id="p1") or {})["age"] == 31
-    assert first["Responses"] == again["Responses"] == [{}]
+    assert first["Responses"] == again["Responses"] == []
     assert first["ConsumedCapacity"][0]["WriteCapacityUnits"] == 2
     assert again["ConsumedCapacity"][0]["ReadCapacityUnits"] == 2
     with refused("IdempotentParameterMismatchException"):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from partiql_library import Library
 
-from fixtures.schemas import plain
+from fixtures.schemas import invalid, plain
 
 
 @pytest.fixture
@@ -227,6 +227,19 @@ def test_a_global_index_by_its_key(library: Library) -> None:
     assert library.titles(statement + " AND rank > 2") == ["One", "Four"]
     assert library.titles(statement + " ORDER BY rank DESC") == ["Four", "One", "Three"]
     assert library.titles(statement + " AND title = 'One'") == ["One"]
+
+
+def test_an_index_without_quotes(library: Library) -> None:
+    """Source: errors.md section 8."""
+    table = library.names["songs"]
+    quoted = table if table.isidentifier() else f'"{table}"'
+    assert library.titles(f"SELECT title FROM {quoted}.by_genre WHERE genre = 'folk'") == [
+        "Three",
+        "One",
+        "Four",
+    ]
+    with invalid("The table does not have the specified index"):
+        library.run(f"SELECT title FROM {quoted}.none WHERE genre = 'folk'")
 
 
 def test_an_index_returns_projected_attributes(library: Library) -> None:

@@ -190,6 +190,33 @@ def test_update_conditions(library: Library, source: str, where: str, holds: boo
     assert library.get("people", id="none") is None
 
 
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ("SET c = 1", {"c": 1}),
+        ("REMOVE age", {}),
+        ("set c = ? remove age RETURNING ALL NEW *", {"c": 7}),
+    ],
+)
+def test_an_update_can_begin_with_from(library: Library, changes: str, found: dict[str, Any]) -> None:
+    """Source: expressions.md section 7."""
+    parameters = [7] if "?" in changes else []
+    before = library.get("people", id="p1") or {}
+    answer = library.answer(f"FROM \"people\" WHERE id = 'p1' AND age = 30 {changes}", *parameters)
+    after = library.get("people", id="p1") or {}
+    kept = {name: value for name, value in before.items() if name != "age" or "c = 1" in changes}
+    assert after == {**kept, **found}
+    assert len(answer["Items"]) == ("RETURNING" in changes)
+    for where in ("id = 'none'", "id = 'p1' AND age = 31"):
+        with refused("ConditionalCheckFailedException"):
+            library.run(f'FROM "people" WHERE {where} SET d = 1')
+    assert library.get("people", id="none") is None
+    library.transact(library.member("FROM \"people\" WHERE id = 'p1' SET e = 1"))
+    answer = library.batch(library.member("FROM \"people\" WHERE id = 'p1' REMOVE c"))
+    assert "Error" not in answer["Responses"][0]
+    assert library.get("people", id="p1") == {**kept, "e": 1}
+
+
 def test_composite_keys_in_any_order(library: Library) -> None:
     library.run("UPDATE \"songs\" SET x = 1 WHERE rank = 1 AND year = 2001 AND artist = 'ayla'")
     assert (library.get("songs", artist="ayla", year=2001) or {})["x"] == 1

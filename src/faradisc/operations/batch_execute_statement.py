@@ -127,7 +127,7 @@ def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
         if not prepared.statement.reads:
             member.action = write_of(prepared)
         else:
-            one = prepared.one_item() if prepared.statement.source.index is None else None
+            one = prepared.read_item() if prepared.statement.source.index is None else None
             if one is None:
                 raise errors.StatementError(errors.BATCH_SELECT_WITHOUT_KEY)
             check_key(one[0], prepared.table.key)

@@ -66,7 +66,7 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
     keys: list[Item] = []
     conditions: list[Condition | None] = []
     for at, prepared in enumerate(statements):
-        one = prepared.one_item()
+        one = prepared.read_item()
         if one is None:
             raise errors.in_transaction(at, errors.TRANSACTION_SELECT_WITHOUT_KEY)
         keys.append(one[0])
@@ -96,7 +96,7 @@ async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> di
     if len(set(targets)) != len(targets):
         raise ValidationException(DUPLICATE_TARGET)
     report = await write_transaction(backend, call, actions, {"TransactStatements": requests})
-    return {"Responses": [{} for _ in statements], **report}
+    return {"Responses": [], **report}
 
 
 def _payload(prepared: Prepared) -> int:

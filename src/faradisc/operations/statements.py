@@ -38,6 +38,7 @@ from faradisc.errors import (
 )
 from faradisc.language.expressions import Condition
 from faradisc.language.expressions import Update as BoundUpdate
+from faradisc.language.expressions.syntax import Predicate
 from faradisc.language.partiql import errors
 from faradisc.language.partiql.binder import Conditions, Values, bind_update, fill, fill_templates
 from faradisc.language.partiql.columns import Columns
@@ -49,6 +50,8 @@ from faradisc.model.values.checks import check_value
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.put_item import check_put_keys
 from faradisc.operations.update_item import UpdateStep, returned
+
+_EXISTENCE = frozenset({"attribute_exists", "attribute_not_exists"})
 
 
 @dataclass(slots=True)
@@ -88,6 +91,18 @@ class Prepared:
             return None
         key, rest = found
         return key, self.conditions.of(rest)
+
+    def read_item(self) -> tuple[Item, Condition | None] | None:
+        """As `one_item`, for a SELECT among other statements.
+
+        None also when it tests whether an attribute exists (errors.md section 8, captured). Assumed: all
+        other conditions are accepted.
+        """
+        for conjunct in self.statement.where.conjuncts:
+            for node in conjunct.program:
+                if isinstance(node, Predicate) and node.operator in _EXISTENCE:
+                    return None
+        return self.one_item()
 
 
 def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepared:

@@ -97,7 +97,7 @@ def _parse_operand(cursor: Cursor, depth: int) -> Operand:
     token = cursor.advance()
     name = token.text.lower()
     if name not in _FUNCTIONS:
-        cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token)
+        cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token, name=name)
     return Call(name, tuple(operand for operand, _ in _parse_arguments(cursor, depth)))
 
 
@@ -122,7 +122,7 @@ def _parse_set_function(cursor: Cursor, target: Path, set_values: list[SetValue]
     (first, first_token), (second, _) = arguments
     at = cursor.location(first_token)
     if first != target:
-        cursor.note_at(errors.SET_FUNCTION_FIRST, at=at, name=name)
+        cursor.note_at(errors.SET_FUNCTION_FIRST, token, name=name)
     elif not isinstance(second, Constant | ValueRef):
         cursor.note_at(errors.SET_FUNCTION_SECOND, at=at, name=name)
     else:

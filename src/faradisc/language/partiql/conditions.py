@@ -137,7 +137,7 @@ def _parse_test(cursor: Cursor, pending: list[str]) -> Condition:
         if operand.name == "size":
             cursor.note(expression_errors.MisusedFunction(name="size"))
         elif operand.name not in _TESTS:
-            cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token)
+            cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token, name=operand.name)
         return Predicate(operand.name, operand.operands)
     raise cursor.term_error()
 
@@ -252,7 +252,7 @@ def _check_left(cursor: Cursor, operand: Operand, token: Token) -> None:
         if operand.name in _TESTS:
             cursor.note(expression_errors.MisusedFunction(name=operand.name))
         else:
-            cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token)
+            cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token, name=operand.name)
 
 
 # --- Conjuncts -----------------------------------------------------------------------------------

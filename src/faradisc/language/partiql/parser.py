@@ -3,9 +3,10 @@
     select  = SELECT ("*" | path, ...) FROM source [WHERE condition] [ORDER BY name [ASC | DESC], ...]
     insert  = INSERT INTO source VALUE item
     update  = UPDATE source changes [WHERE condition] [RETURNING (ALL | MODIFIED) (OLD | NEW) "*"]
+            | FROM source [WHERE condition] changes [RETURNING ...]
     delete  = DELETE FROM source [WHERE condition] [RETURNING ALL OLD "*"]
     exists  = EXISTS "(" select ")"
-    source  = identifier | "identifier"."identifier"
+    source  = identifier | identifier "." identifier
 
 One semicolon may end a statement. Keywords are read in any case.
 
@@ -38,7 +39,7 @@ from faradisc.language.partiql.syntax import (
     Statement,
     Update,
 )
-from faradisc.language.partiql.values import ARITHMETIC, at_value, parse_template
+from faradisc.language.partiql.values import ARITHMETIC, at_value, parse_item, parse_template
 from faradisc.model.values.path import Path
 
 _SHORT_TEXT_MAX = 512
@@ -80,6 +81,8 @@ def _parse_body(cursor: Cursor) -> Body:
         return _parse_insert(cursor)
     if cursor.skip("UPDATE"):
         return _parse_update(cursor)
+    if cursor.skip("FROM"):
+        return _parse_update_from(cursor)
     if cursor.skip("DELETE"):
         return _parse_delete(cursor)
     if cursor.at_call() and cursor.skip("EXISTS"):
@@ -172,8 +175,7 @@ def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
         if not cursor.at_identifier():
             raise errors.malformed(errors.PATH_COMPONENT)
         step = cursor.advance()
-        if index is not None or Kind.WORD in (step.kind, table.kind):
-            # "table and index must be quoted to use an index". Assumed: the text for a bare one.
+        if index is not None:
             cursor.note_at(errors.UNEXPECTED_COMPONENT, step)
         index = index or step
     if cursor.token.upper in ARITHMETIC or cursor.at("["):
@@ -236,13 +238,20 @@ def _parse_insert(cursor: Cursor) -> Insert:
     if source.index is not None:
         cursor.note_at(errors.SINGLE_TABLE_ONLY, token)
     cursor.expect("VALUE")
-    return Insert(source, parse_template(cursor, "root"))
+    return Insert(source, parse_item(cursor))
 
 
 def _parse_update(cursor: Cursor) -> Update:
     source = _parse_written(cursor)
     actions, set_values = parse_changes(cursor)
     return Update(source, actions, set_values, parse_where(cursor), _parse_returning(cursor))
+
+
+def _parse_update_from(cursor: Cursor) -> Update:
+    source = _parse_written(cursor)
+    where = parse_where(cursor)
+    actions, set_values = parse_changes(cursor)
+    return Update(source, actions, set_values, where, _parse_returning(cursor))
 
 
 def _parse_delete(cursor: Cursor) -> Delete:

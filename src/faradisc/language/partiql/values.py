@@ -6,7 +6,8 @@
 Values without parameters become canonical attribute values, once per text. Containers with parameters become
 templates for the binder.
 
-`root` is the path of a value in error texts: "root", "root.name", "root[1]".
+`root` is the path of a value in error texts: "root", "root.name", "root[1]". It begins anew in each attribute
+of an item.
 
 Source: expressions.md section 7, errors.md section 8.
 """
@@ -54,6 +55,11 @@ def parse_value(cursor: Cursor) -> Value:
         return template
     cursor.templates.append(template)
     return template_ref(len(cursor.templates) - 1)
+
+
+def parse_item(cursor: Cursor) -> Template:
+    """Parses the item of an INSERT. Raises StatementError."""
+    return _map(cursor, None, 1) if cursor.at("{") else parse_template(cursor, "root")
 
 
 def parse_template(cursor: Cursor, root: str, depth: int = 0) -> Template:
@@ -120,17 +126,19 @@ def _list(cursor: Cursor, root: str, depth: int) -> Template:
     return ListOf(tuple(parts)) if constants is None else Constant({"L": constants})
 
 
-def _map(cursor: Cursor, root: str, depth: int) -> Template:
+def _map(cursor: Cursor, root: str | None, depth: int) -> Template:
+    """Parses a map; `root` is None for an item."""
+
     def parse_member(_: int) -> tuple[str, Template]:
         token = cursor.token
         if token.kind is not Kind.STRING:
             if not cursor.at_identifier():
                 raise cursor.term_error()
             # Assumed: names are string literals only; an identifier would be an attribute's value.
-            cursor.note_at(errors.UNSUPPORTED_VALUE, root=root)
+            cursor.note_at(errors.UNSUPPORTED_VALUE, root=root or "root")
         cursor.advance()
         cursor.expect(":")
-        return token.text, _parse_part(cursor, f"{root}.{token.text}", depth)
+        return token.text, _parse_part(cursor, f"{root}.{token.text}" if root else "root", depth)
 
     # Assumed: of two members with one name the later counts.
     members = dict(cursor.enclosed("}", parse_member))
