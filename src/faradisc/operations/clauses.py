@@ -27,7 +27,7 @@ from faradisc.language.expressions import (
     check_placeholders_wanted,
     legacy,
 )
-from faradisc.language.expressions.errors import KeyConditionError
+from faradisc.language.expressions.errors import ExpressionTooLarge, KeyConditionError
 from faradisc.language.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.limits import PLACEHOLDERS_BYTES_MAX
 from faradisc.model.values.checks import Wording, check_value, has_deep_value
@@ -107,7 +107,13 @@ def bind_action(
         placeholders_of(call, action, ())
         return None, None
     placeholders = placeholders_of(call, action, _ACTION_EXPRESSIONS)
-    update = bind_update(action["UpdateExpression"], placeholders) if updates else None
+    update = None
+    if updates:
+        try:
+            update = bind_update(action["UpdateExpression"], placeholders)
+        except ExpressionTooLarge as error:
+            # Captured: transactions leave out the size (errors.md section 6.8).
+            raise RequestRuleError(str(error.message).partition(" expression size")[0]) from None
     condition = None
     if condition_text is not None:
         condition = bind_condition(condition_text, "ConditionExpression", placeholders)

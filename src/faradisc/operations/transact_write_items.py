@@ -37,6 +37,7 @@ from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition, Update
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.values.attribute import Item
+from faradisc.model.values.checks import has_deep_value
 from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.clauses import bind_action
@@ -122,8 +123,15 @@ def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
     (kind,) = element
     members: dict[str, Any] = element[kind]
     subject: Item = members["Item"] if kind == "Put" else members["Key"]
-    call.check_values(subject)
+    if kind == "Put" and "" in subject:
+        raise ValidationException("Empty attribute name")
+    # errors.md section 4, captured: very deep values are found after errors of the action's expressions.
+    deep = not call.values_ok and has_deep_value(subject)
+    if not deep:
+        call.check_values(subject)
     update, condition = bind_action(call, members, updates=kind == "Update")
+    if deep:
+        call.check_values(subject)
     return _Bound(kind, members["TableName"], subject, members, update, condition)
 
 

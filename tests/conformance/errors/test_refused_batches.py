@@ -398,7 +398,78 @@ def conditions() -> Iterator[Case]:
     )
 
 
+def deep(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"S": "leaf"}
+    for _ in range(levels):
+        value = {"M": {"n": value}}
+    return value
+
+
+def order_of_errors() -> Iterator[Case]:
+    """Errors of actions that need no table, in the order of the request; the table is missing."""
+    nesting = (
+        "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
+        "supported limit"
+    )
+    empty = "Empty attribute name"
+    syntax = 'Invalid ConditionExpression: Syntax error; token: "=", near: "= = b"'
+    unnamed = {"Put": {"Item": {**KEY, "": {"S": "x"}}}}
+    malformed = {"ConditionExpression": "a = = b"}
+    long_condition = "a = :v" + " AND a = :v" * 373
+    long_update = "SET " + ", ".join(f"a{n} = :v" for n in range(500))
+    value = {"ExpressionAttributeValues": {":v": {"S": "x"}}}
+    unused = {
+        "UpdateExpression": "SET a = :v",
+        "ExpressionAttributeValues": {":v": {"S": "x"}, ":u": {"S": "y"}},
+    }
+
+    def delete(levels: int, **more: Any) -> dict[str, Any]:
+        return {"Delete": {"Key": {"p": deep(levels)}, **more}}
+
+    for what, actions, text in (
+        ("40 levels, then an empty name", [{"Put": {"Item": {**KEY, "d": deep(40)}}}, unnamed], nesting),
+        ("an empty name, then 100 levels", [unnamed, {"Put": {"Item": {**KEY, "d": deep(100)}}}], empty),
+        (
+            "100 levels beside an empty name",
+            [{"Put": {"Item": {**KEY, "d": deep(100), "": {"S": "x"}}}}],
+            empty,
+        ),
+        ("40 levels, then a syntax error", [delete(40), {"Put": {"Item": KEY, **malformed}}], nesting),
+        ("a syntax error, then 100 levels", [{"Put": {"Item": KEY, **malformed}}, delete(100)], syntax),
+        ("a syntax error beside 100 levels", [delete(100, **malformed)], syntax),
+        (
+            "a long condition beside 100 levels",
+            [delete(100, ConditionExpression=long_condition, **value)],
+            "Invalid ConditionExpression: Expression size has exceeded the maximum allowed size; "
+            f"expression size: {len(long_condition)}",
+        ),
+        (
+            "a long update, then 100 levels",
+            [{"Update": {"Key": KEY, "UpdateExpression": long_update, **value}}, delete(100)],
+            "Invalid UpdateExpression: Expression size has exceeded the maximum allowed size;",
+        ),
+        (
+            "an unused value, then 100 levels",
+            [{"Update": {"Key": KEY, **unused}}, delete(100)],
+            "Value provided in ExpressionAttributeValues unused in expressions: keys: {:u}",
+        ),
+    ):
+        named_actions = [
+            {kind: {"TableName": "nothing", **members}}
+            for action in actions
+            for kind, members in action.items()
+        ]
+        yield Case(
+            what,
+            "TransactWriteItems",
+            {"TransactItems": named_actions},
+            text,
+            "errors.md section 4, captured",
+        )
+
+
 def cases() -> Iterator[Case]:
+    yield from order_of_errors()
     yield from batches()
     yield from transactions()
     yield from conditions()
