@@ -278,7 +278,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "values without expression": (
         {"ExpressionAttributeValues": {":v": {"S": "x"}}},
-        "ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null",
+        "ExpressionAttributeValues can only be specified when using expressions",
     ),
     "names without expression": (
         {"ExpressionAttributeNames": {"#n": "x"}},

@@ -42,7 +42,7 @@ def test_it_is_off_until_it_is_switched_on(world: World) -> None:
     switch(world, "DISABLE")
     described = world.client.describe_contributor_insights(TableName="Orders")
     assert described["ContributorInsightsStatus"] == "DISABLED"
-    assert "ContributorInsightsRuleList" not in described  # (corrections.md)
+    assert "ContributorInsightsRuleList" not in described
 
 
 def test_v136_throttled_keys_only(world: World) -> None:

@@ -36,6 +36,7 @@ from faradisc.operations.call import Call
 _PROJECTION = ("ProjectionExpression",)
 _ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
 _ACTION_CLAUSES = frozenset((*_ACTION_EXPRESSIONS, "ExpressionAttributeNames", "ExpressionAttributeValues"))
+_NAME_NO_USERS = frozenset(("PutItem", "DeleteItem"))
 _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
@@ -47,7 +48,9 @@ def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[s
     names = request.get("ExpressionAttributeNames")
     values = request.get("ExpressionAttributeValues")
     if names is not None or values is not None:
-        check_placeholders_wanted(request, expressions, names_values_users=call.operation != "DeleteItem")
+        check_placeholders_wanted(
+            request, expressions, names_values_users=call.operation not in _NAME_NO_USERS
+        )
         check_placeholders(names, values)
         if values is not None and not call.values_ok:
             _check_placeholder_values(call, values)
@@ -125,6 +128,7 @@ def _condition(call: Call, placeholders: Placeholders) -> Condition | None:
     request = call.request
     if "ConditionExpression" in request:
         return bind_condition(request["ConditionExpression"], "ConditionExpression", placeholders)
+    _check_conditional_operator(request, "Expected")
     if "Expected" in request:
         _check_legacy_values(call, request["Expected"])
         try:
@@ -132,6 +136,15 @@ def _condition(call: Call, placeholders: Placeholders) -> Condition | None:
         except ValidationException as error:
             raise RequestRuleError(error.message) from None
     return None
+
+
+def _check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:
+    """Raises RequestRuleError for an operator without conditions to join. Assumed: the text."""
+    if "ConditionalOperator" in request and not request.get(conditions):
+        raise RequestRuleError(
+            "One or more parameter values were invalid: "
+            f"ConditionalOperator cannot be used without {conditions}"
+        )
 
 
 def bind_update_clauses(call: Call) -> tuple[Update | None, Condition | None]:
@@ -190,7 +203,8 @@ def bind_search(
     condition = projection = None
     if "FilterExpression" in request:
         condition = bind_condition(request["FilterExpression"], "FilterExpression", placeholders)
-    elif legacy_filter in request:
+    _check_conditional_operator(request, legacy_filter)
+    if legacy_filter in request:
         _check_legacy_values(call, request[legacy_filter])
         condition = legacy.filter_condition(request[legacy_filter], request.get("ConditionalOperator"))
     if "ProjectionExpression" in request:

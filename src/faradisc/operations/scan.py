@@ -30,7 +30,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     check_paths_into_keys(table.schema, condition, projection)
     placement = index.placement if index is not None else table.placement
     key_ranges = [KeyRange(*bounds) for bounds in placement.hash_ranges(segment, total)]
-    fetches_items = needs_items(request, index, projection, condition)
+    fetches_items = needs_items(request, index, projection, None)
     if "ExclusiveStartKey" in request:
         start = start_position(call, table, index)
         key_ranges = _behind(key_ranges, placement.part_of(start), start, segment, total)

@@ -99,7 +99,9 @@ def needs_items(
 ) -> bool:
     """Whether attributes of a local index must be read from its table.
 
-    Raises ValidationException when a global index does not project the requested attributes.
+    condition: the filter of a Query, whose attributes the index must project; None for a Scan, for whose
+    filter they are missing. Raises ValidationException when a global index does not project the requested
+    attributes.
     """
     if index is None or index.schema.entry_names is None:
         return False

@@ -72,15 +72,17 @@ class UpdateStep:
             return size
         return max(size, size - item_size(self._key) + self._update.limit_overhead_bytes)
 
-    def __call__(self, old: Image) -> Item:
+    def __call__(self, old: Image) -> Item | None:
         before = old.item if old.item is not None else self._key
         if self._update is None:
             return before
+        if not old.exists and not self._update.creates:
+            return None
         self.result = self._update.apply(before)
         new = self.result.item
         for index in self._table.indexes:
             if not self._update.top_level_written.isdisjoint(index.schema.checked_names):
-                check_updated_index_keys(before, new, index.schema)
+                check_updated_index_keys(before, new, index.schema, self._update.given)
         return new
 
 

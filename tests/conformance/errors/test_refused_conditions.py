@@ -47,6 +47,10 @@ def no_value(name: str) -> str:
     return f"An expression attribute value used in expression is not defined; attribute value: {name}"
 
 
+def of_updates(name: str) -> str:
+    return f"The function is not allowed in a condition expression; function: {name}"
+
+
 def no_function(name: str) -> str:
     return f"Invalid function name; function: {name}"
 
@@ -159,8 +163,8 @@ MISTAKES: list[tuple[str, str, str]] = [
     ("an unknown function", "foo(a)", no_function("foo")),
     ("a function in capitals", "ATTRIBUTE_EXISTS(a)", no_function("ATTRIBUTE_EXISTS")),
     ("a function in mixed case", "Begins_With(a, :s)", no_function("Begins_With")),
-    ("an update's function", "if_not_exists(a, :s)", no_function("if_not_exists")),
-    ("another update's function", "list_append(a, :l) = :l", no_function("list_append")),
+    ("an update's function", "if_not_exists(a, :s)", of_updates("if_not_exists")),
+    ("another update's function", "list_append(a, :l) = :l", of_updates("list_append")),
     ("size as a condition", "size(a)", misused("size")),
     ("a boolean function compared", "attribute_exists(a) = :o", misused("attribute_exists")),
     ("a boolean function nested", "contains(a, begins_with(b, :s))", misused("begins_with")),

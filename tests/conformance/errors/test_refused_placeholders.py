@@ -116,7 +116,7 @@ def cases() -> Iterator[Case]:
         "values without an expression",
         "PutItem",
         {**BASES["PutItem"][0], VALUES: {":v": S}},
-        f"{ONE}{without}: ConditionExpression is null",
+        f"{ONE}{without}",
         SOURCE,
     )
     yield Case(

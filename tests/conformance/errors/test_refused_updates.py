@@ -212,7 +212,6 @@ MISSING = "The provided expression refers to an attribute that does not exist in
 PATH = "The document path provided in the update expression is invalid for update"
 OPERAND = "An operand in the update expression has an incorrect data type"
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
-TOO_PRECISE = "Attempting to store more than 38 significant digits in a Number"
 PART_OF_KEY = INVALID + "Cannot update attribute {}. This attribute is part of the key"
 
 AT_THE_ITEM: list[tuple[str, str, dict[str, Any], str]] = [
@@ -237,9 +236,9 @@ AT_THE_ITEM: list[tuple[str, str, dict[str, Any], str]] = [
     ("ADD of numbers to strings", "ADD ss :v", {":v": {"NS": ["1"]}}, OPERAND),
     ("DELETE from a string", "DELETE s :v", {":v": {"SS": ["a"]}}, OPERAND),
     ("DELETE of numbers from strings", "DELETE ss :v", {":v": {"NS": ["1"]}}, OPERAND),
-    ("a sum with 39 digits", "SET n = n + :v", {":v": {"N": "0." + "1" * 38}}, TOO_PRECISE),
+    ("a sum with 39 digits", "SET n = n + :v", {":v": {"N": "0." + "1" * 38}}, OVERFLOW),
     ("a sum beyond the range", "SET n = :v + :v", {":v": {"N": "9" * 38 + "0" * 88}}, OVERFLOW),
-    ("ADD beyond 38 digits", "ADD big :v", {":v": {"N": "0.1"}}, TOO_PRECISE),
+    ("ADD beyond 38 digits", "ADD big :v", {":v": {"N": "0.1"}}, OVERFLOW),
     ("the key written", "SET p = :v", {":v": {"S": "x"}}, PART_OF_KEY.format("p")),
     ("the key removed", "REMOVE p", {}, PART_OF_KEY.format("p")),
     ("the key added to", "ADD p :v", {":v": {"N": "1"}}, PART_OF_KEY.format("p")),
@@ -360,14 +359,15 @@ INDEX_KEYS: list[tuple[str, str, dict[str, Any], str]] = [
             f"{name} of another type",
             name,
             value,
-            "The update expression attempted to update the secondary index key to unsupported type",
+            INVALID + f"Type mismatch for Index Key {name} Expected: {expected} "
+            f"Actual: {next(iter(value))} IndexName: {index}",
         )
-        for name, value in (
-            ("g", {"N": "1"}),
-            ("h", {"S": "1"}),
-            ("l", {"BOOL": True}),
-            ("b", {"S": "1"}),
-            ("d", {"SS": ["a"]}),
+        for name, value, expected, index in (
+            ("g", {"N": "1"}, "S", "global"),
+            ("h", {"S": "1"}, "N", "global"),
+            ("l", {"BOOL": True}, "S", "local"),
+            ("b", {"S": "1"}, "N", "multi"),
+            ("d", {"SS": ["a"]}, "B", "multi"),
         )
     ),
     *(

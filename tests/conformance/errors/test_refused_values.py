@@ -88,7 +88,6 @@ MISTAKES = [
     number("1e126", OVERFLOW),
     number("-1e126", OVERFLOW),
     number("10e125", OVERFLOW),
-    number("0e126", OVERFLOW),
     number("9" * 127, OVERFLOW),
     number("1e-131", UNDERFLOW),
     number("-1e-131", UNDERFLOW),

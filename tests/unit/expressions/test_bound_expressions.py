@@ -111,11 +111,11 @@ def test_update_of_thousands_of_paths() -> None:
         bind_update("REMOVE " + ",".join(["a"] * 2000), Placeholders(None, None))
 
 
-def test_paths_of_2000_steps() -> None:
-    path = ".".join(["a"] * 2000)
+def test_paths_of_33_steps() -> None:
+    path = ".".join(["a"] * 33)
     assert bind_projection(path, Placeholders(None, None)).apply({"a": {"M": {}}}) == {}
     assert not bind_condition(
-        f"attribute_exists({path[:-20]})", "FilterExpression", Placeholders(None, None)
+        f"attribute_exists({path[:-2]})", "FilterExpression", Placeholders(None, None)
     ).matches({"a": {"M": {}}})
     with pytest.raises(errors.InvalidDocumentPath):
         bind_update(f"REMOVE {path}", Placeholders(None, None)).apply({"a": {"M": {}}})

@@ -5,6 +5,7 @@ Source of the texts: errors.md section 6.3.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Protocol
 
 from faradisc.engine.vectors.schema import VectorSchema, check_vector
@@ -164,10 +165,7 @@ def check_index_keys(item: Item, index: IndexSchema) -> None:
             continue
         expected = schema.types[name]
         if expected not in value:
-            raise ValidationException(
-                "One or more parameter values were invalid: Type mismatch for Index Key "
-                f"{name} Expected: {expected} Actual: {type_of(value)} IndexName: {index.name}"
-            )
+            raise _index_key_mismatch(name, expected, value, index)
         if is_empty(value):
             raise ValidationException(
                 "One or more parameter values are not valid. A value specified for a secondary index key "
@@ -177,9 +175,19 @@ def check_index_keys(item: Item, index: IndexSchema) -> None:
         _check_size(value, of_hash=name in schema.hash)
 
 
-def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:
+def _index_key_mismatch(
+    name: str, expected: str, value: AttributeValue, index: IndexSchema
+) -> ValidationException:
+    return ValidationException(
+        "One or more parameter values were invalid: Type mismatch for Index Key "
+        f"{name} Expected: {expected} Actual: {type_of(value)} IndexName: {index.name}"
+    )
+
+
+def check_updated_index_keys(old: Item, new: Item, index: IndexSchema, given: Container[str] = ()) -> None:
     """Checks the keys of a secondary index that an update has changed, or its vector.
 
+    given: the attributes whose new values the request contains; others are copied or computed.
     Raises ValidationException.
     """
     schema = index.key
@@ -189,7 +197,10 @@ def check_updated_index_keys(old: Item, new: Item, index: IndexSchema) -> None:
         value = new.get(name)
         if value is None or value == old.get(name):
             continue
-        if schema.types[name] not in value:
+        expected = schema.types[name]
+        if expected not in value:
+            if name in given:
+                raise _index_key_mismatch(name, expected, value, index)
             raise ValidationException(
                 "The update expression attempted to update the secondary index key to unsupported type"
             )

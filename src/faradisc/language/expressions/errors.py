@@ -79,6 +79,18 @@ class UnknownFunction(ExpressionError):
     template = "Invalid function name; function: {name}"
 
 
+class FunctionOfUpdates(ExpressionError):
+    """Assumed: the text around `not allowed`, which is recorded."""
+
+    template = "The function is not allowed in a condition expression; function: {name}"
+
+
+class PathTooLong(ExpressionError):
+    """Assumed: the text around `too many nesting levels`, which is recorded."""
+
+    template = "The document path has too many nesting levels; nesting levels: {levels}"
+
+
 class MisusedFunction(ExpressionError):
     template = "The function is not allowed to be used this way in an expression; function: {name}"
 

@@ -70,7 +70,7 @@ def check_placeholders_wanted(
 ) -> None:
     """Raises RequestRuleError for names or values in a request without an expression that could use them.
 
-    names_values_users: False leaves out which expressions are missing, as DeleteItem does.
+    names_values_users: False leaves out which expressions are missing, as PutItem and DeleteItem do.
     """
     used = False
     for name in expression_params:
@@ -130,7 +130,7 @@ def filter_condition(
     """Returns the condition of a QueryFilter or ScanFilter; None when it is empty."""
     trees = []
     for name, condition in conditions.items():
-        values = _checked_values(condition)
+        values = _checked_values(condition, documents=True)
         trees.append(_comparison_tree(name, condition["ComparisonOperator"], values))
     return _joined(conditions, trees, conditional_operator)
 
@@ -189,9 +189,9 @@ def _exists_tree(name: str, exists: bool | None, value: AttributeValue | None) -
     return Predicate("=", (Path((name,)), Constant(value)))
 
 
-def _checked_values(condition: Mapping[str, Any]) -> list[AttributeValue]:
+def _checked_values(condition: Mapping[str, Any], *, documents: bool = False) -> list[AttributeValue]:
     values: list[AttributeValue] = list(condition.get("AttributeValueList") or ())
-    _check_arguments(condition["ComparisonOperator"], values, documents=False)
+    _check_arguments(condition["ComparisonOperator"], values, documents=documents)
     return values
 
 
@@ -231,8 +231,11 @@ def _count_fits(operator: str, count: int) -> bool:
 
 def _comparison_tree(name: str, operator: str, values: Sequence[AttributeValue]) -> ConditionTree:
     predicate = Predicate(_OPERATORS[operator], (Path((name,)), *map(Constant, values)))
-    # Assumed: NOT_CONTAINS is true for a missing attribute, as the negation is (expressions.md section 6).
-    return Negation(predicate) if operator == "NOT_CONTAINS" else predicate
+    if operator == "NOT_CONTAINS":
+        # Unlike the negation of `contains`, it is false for a missing attribute.
+        present = Predicate("attribute_exists", (Path((name,)),))
+        return Junction("AND", (present, Negation(predicate)))
+    return predicate
 
 
 # --- Key conditions ------------------------------------------------------------------------------

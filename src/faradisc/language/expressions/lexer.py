@@ -1,6 +1,6 @@
 """Splits the text of an expression into tokens with positions.
 
-    name        [A-Za-z_][A-Za-z0-9_]*      identifiers, keywords and function names alike
+    name        [A-Za-z][A-Za-z0-9_]*       identifiers, keywords and function names alike
     #name       "#" [A-Za-z0-9_]+
     :value      ":" [A-Za-z0-9_]+
     number      [0-9]+                      only as a list index
@@ -43,7 +43,7 @@ class Token(NamedTuple):
 
 _TOKEN = re.compile(
     r"[ \t\r\n]*(?:"
-    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"(?P<name>[A-Za-z][A-Za-z0-9_]*)"
     r"|(?P<nameref>\#[A-Za-z0-9_]+)"
     r"|(?P<valueref>:[A-Za-z0-9_]+)"
     r"|(?P<number>[0-9]+)"

@@ -41,7 +41,7 @@ from faradisc.language.expressions.syntax import (
     Verb,
     operands_first,
 )
-from faradisc.limits import EXPRESSION_OPERATORS_MAX
+from faradisc.limits import EXPRESSION_OPERATORS_MAX, NESTING_LEVELS_MAX
 
 CALL_DEPTH_MAX = 256
 LIST_INDEX_MAX = 2**31 - 1
@@ -59,7 +59,7 @@ class _Parser:
     KEYWORDS: ClassVar[frozenset[str]] = frozenset()
     """Words that cannot be identifiers in this grammar, upper case."""
     FUNCTIONS: ClassVar[frozenset[str]] = frozenset()
-    PRIORITY: ClassVar[tuple[type[ExpressionError], ...]] = (errors.ReservedWord,)
+    PRIORITY: ClassVar[tuple[type[ExpressionError], ...]] = (errors.ReservedWord, errors.PathTooLong)
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -138,6 +138,8 @@ class _Parser:
                 self.expect("]")
             else:
                 break
+        if len(steps) - 1 > NESTING_LEVELS_MAX:
+            self._note(errors.PathTooLong(levels=len(steps) - 1))
         path = Path(tuple(steps))
         self._paths.append(path)
         return path
@@ -194,9 +196,13 @@ class _Parser:
         self.expect(")")
         self._call_depth -= 1
         if name not in self.FUNCTIONS:
-            self._note(errors.UnknownFunction(name=name))
+            self._note(self._unknown_function(name))
         self._note_misused(operands)
         return Call(name, tuple(operands))
+
+    @staticmethod
+    def _unknown_function(name: str) -> ExpressionError:
+        return errors.UnknownFunction(name=name)
 
     def _open(self) -> int:
         """Advances past all parentheses that open here. Returns their number."""
@@ -228,9 +234,16 @@ class _ConditionParser(_Parser, ConnectiveParser):
     PRIORITY = (
         errors.RedundantParentheses,
         errors.UnknownFunction,
+        errors.FunctionOfUpdates,
         errors.MisusedFunction,
         errors.ReservedWord,
+        errors.PathTooLong,
     )
+
+    @staticmethod
+    def _unknown_function(name: str) -> ExpressionError:
+        kind = errors.FunctionOfUpdates if name in _UPDATE_FUNCTIONS else errors.UnknownFunction
+        return kind(name=name)
 
     def parse(self) -> ParsedCondition:
         root = self.condition()
@@ -292,7 +305,7 @@ class _ConditionParser(_Parser, ConnectiveParser):
 class _UpdateParser(_Parser):
     KEYWORDS = frozenset({"SET", "REMOVE", "ADD", "DELETE"})
     FUNCTIONS = _UPDATE_FUNCTIONS
-    PRIORITY = (errors.ReservedWord, errors.UnknownFunction, errors.RepeatedSection)
+    PRIORITY = (errors.ReservedWord, errors.UnknownFunction, errors.RepeatedSection, errors.PathTooLong)
 
     def parse(self) -> ParsedUpdate:
         actions: list[Action] = []

@@ -27,7 +27,7 @@ from faradisc.language.expressions.cache import BoundCache, key_of
 from faradisc.language.expressions.errors import ExpressionError, UpdateError
 from faradisc.language.expressions.parser import parse_update
 from faradisc.language.expressions.path_tree import PathTree, check_parent, rewrite, select, tree_of
-from faradisc.language.expressions.syntax import Action, Arithmetic, ParsedUpdate
+from faradisc.language.expressions.syntax import Action, Arithmetic, Constant, ParsedUpdate, ValueRef
 from faradisc.language.expressions.update_actions import ActionCompiler, Check, Compute, Values
 from faradisc.model.values import path as paths
 from faradisc.model.values.attribute import AttributeValue, Item
@@ -51,7 +51,18 @@ class UpdateOutcome:
 class _Plan:
     """A compiled text, shared by all requests with the same names."""
 
-    __slots__ = ("actions", "checks", "computes", "names", "nested", "top_level", "touched", "tree")
+    __slots__ = (
+        "actions",
+        "checks",
+        "computes",
+        "creates",
+        "given",
+        "names",
+        "nested",
+        "top_level",
+        "touched",
+        "tree",
+    )
 
     def __init__(
         self,
@@ -74,12 +85,18 @@ class _Plan:
         self.names = [str(path[0]) for path in touched]
         self.top_level = frozenset(self.names)
         self.nested = frozenset(str(path[0]) for path in mentioned if len(path) > 1)
+        self.creates = not actions or any(action.verb in ("SET", "ADD") for action in actions)
+        self.given = frozenset(
+            str(path[0])
+            for action, path in zip(actions, touched, strict=True)
+            if len(path) == 1 and isinstance(action.operand, ValueRef | Constant)
+        )
 
 
 class Update:
     """Bound actions. `apply` may be called many times, on different items."""
 
-    __slots__ = ("_plan", "_values", "nested", "top_level_written")
+    __slots__ = ("_plan", "_values", "creates", "given", "nested", "top_level_written")
 
     def __init__(self, plan: _Plan, values: Values) -> None:
         """Runs the plan's checks. Raises ExpressionError."""
@@ -91,6 +108,10 @@ class Update:
         """The top-level attributes written, wholly or in part."""
         self.nested = plan.nested
         """The top-level attributes into which a path goes with `.` or `[]`, to read or to write."""
+        self.creates = plan.creates
+        """Whether it creates an absent item: one that only removes does not."""
+        self.given = plan.given
+        """The top-level attributes whose new values the request contains."""
 
     def apply(self, old: Item) -> UpdateOutcome:
         """Returns the item after the update; {} stands for an absent item.

@@ -235,5 +235,7 @@ def _lookup(path: paths.Path) -> Compute:
 def _number_of(combine: Callable[[str, str], str], left: str, right: str) -> AttributeValue:
     try:
         return {"N": combine(left, right)}
+    except number.TooManyDigits:
+        raise ValidationException(number_message(number.Overflow(), "", Wording.NEW)) from None
     except number.NumberError as error:
         raise ValidationException(number_message(error, "", Wording.NEW)) from None

@@ -62,9 +62,7 @@ def _parse_any(text: str) -> str:
     exponent = _exponent(exponent_sign, exponent_digits)
     digits = (whole + fraction).lstrip("0")
     if not digits:
-        # The exponent of a zero counts: 0e126 is out of range, 0.0e126 is not (limits.md section 2).
-        _check_exponent(exponent - len(fraction) if exponent else 0)
-        return "0"
+        return "0"  # whatever the exponent
     point = exponent + len(whole) - (len(whole) + len(fraction) - len(digits))
     digits = digits.rstrip("0")
     _check_exponent(point - 1)
