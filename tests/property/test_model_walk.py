@@ -40,13 +40,29 @@ REPORTED_ALONE = {
             *("DescribeTimeToLive", "UpdateTimeToLive"),
         )
     },
-    ("BatchGetItem", "RequestItems"): "The requestItems parameter is required for BatchGetItem",
     ("BatchWriteItem", "RequestItems"): "The requestItems parameter is required for BatchWriteItem",
 }
 """Absence in words of its own: errors.md sections 4 and 6.7."""
 
 BARE = {("Query", "ConditionalOperator")}
 """errors.md section 4."""
+
+ECHOED = {
+    *((operation, "ReturnConsumedCapacity") for operation in ("GetItem", "BatchGetItem", "Query")),
+    ("Query", "Select"),
+}
+"""Members that keep the form of the old layer: errors.md section 4."""
+
+ITEM_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
+OWN_TEXTS = {
+    "ReturnValues": (
+        "Failed to satisfy constraint: Member must satisfy enum value set: "
+        "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
+    ),
+    "ReturnItemCollectionMetrics": "ReturnItemCollectionMetrics can only be SIZE or NONE",
+    "ConditionalOperator": "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
+}
+"""Of the single-item writes, the last one of Query too: errors.md section 4."""
 
 NAME = "[a-zA-Z0-9_.-]+"
 BOUNDS: dict[tuple[str, str], tuple[int | None, int | None]] = {
@@ -84,7 +100,6 @@ PRINTED = {
     "VectorDistanceFunction": "DOT_PRODUCT, COSINE, EUCLIDEAN",
 }
 """errors.md section 3."""
-PRINTED_MEMBERS = {("DeleteItemInput", "ReturnValues"): "ALL_OLD, NONE"}
 
 LENGTHS = ("string", "list", "map", "blob")
 JAVA = {"string": "String", "boolean": "Boolean", "integer": "Integer", "long": "Long", "double": "Double"}
@@ -214,8 +229,18 @@ def _invalid(
 ) -> tuple[str, bool]:
     """Returns the error text, and whether it is complete."""
     envelope = "" if (operation, place.member) in BARE else "1 validation error detected: "
-    rest = f"at '{place.path}' failed to satisfy constraint: {constraint}"
-    if operation in NEW_LAYER or not echo:
+    own = OWN_TEXTS.get(place.member)
+    if own is not None and (operation in ITEM_WRITES or (operation, place.member) in BARE):
+        return envelope + own, True
+    path = place.path
+    if (operation, path) in ECHOED:
+        path = path[0].lower() + path[1:]
+    elif operation in ITEM_WRITES and value == "" and place.member == "TableName":
+        path, echo = "TableName", False
+    else:
+        echo = echo and operation not in NEW_LAYER
+    rest = f"at '{path}' failed to satisfy constraint: {constraint}"
+    if not echo:
         return f"{envelope}Value {rest}", True
     if value is None:
         return f"{envelope}Value null {rest}", True
@@ -341,7 +366,7 @@ def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
         at_least = at_most = f"Member must have value between {low} and {high}"
     echo = here not in BETWEEN
     if shape.enum:
-        printed = PRINTED_MEMBERS.get(here) or PRINTED.get(shape.name) or ", ".join(shape.enum)
+        printed = PRINTED.get(shape.name) or ", ".join(shape.enum)
         for value in ("nonsense", "", shape.enum[0].lower()):
             yield f"= {value!r}", value, f"Member must satisfy enum value set: [{printed}]", echo
         return

@@ -200,6 +200,8 @@ def cases() -> Iterator[Case]:
         whole = f"Invalid UpdateExpression: {text}"
         source = "errors.md 6.4, expressions.md section 5, limits.md section 3"
         yield Case(what, "UpdateItem", members, ONE + whole, source)
+        # errors.md section 6.8: transactions leave out the size
+        whole = whole.partition(" expression size")[0]
         yield Case(what, "TransactWriteItems", {"TransactItems": [{"Update": members}]}, whole, source)
 
 
