@@ -56,7 +56,7 @@ def expression(data: bytes) -> None:
         elif kind == 2:
             bind_projection(text, placeholders)
         else:
-            bind_key_clauses(text, placeholders, clauses_max=2)
+            bind_key_clauses(text, placeholders)
         placeholders.check_all_used()
         check_placeholders({text[:300]: "x"}, {text[:300]: {"S": "x"}})
     except ApiError:
