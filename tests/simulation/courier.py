@@ -148,7 +148,8 @@ class Courier:
         if wrong is not None:
             self._auditor.fail(f"{errand.arn}: {wrong}")
         if errand.operation == "ImportTable":
-            await self._judge_import(call, errand, status)
+            complete = status == "COMPLETED" or shown.get("FailureCode") == "ItemValidationError"
+            await self._judge_import(call, errand, complete=complete)
 
     # --- Exports ---------------------------------------------------------------------------------
 
@@ -244,8 +245,11 @@ class Courier:
         items = [record.write.become(None) for record in records if record.write is not None]
 
         def judge(shown: dict[str, Any], store: FaultyStore) -> str | None:
-            if shown["ImportStatus"] != "COMPLETED":
+            invalid = shown.get("FailureCode") == "ItemValidationError"
+            if shown["ImportStatus"] != "COMPLETED" and not invalid:
                 return None
+            if invalid != (len(items) < len(records)):
+                return f"{len(records)} records with {len(items)} items end as {shown['ImportStatus']}"
             if damaged:
                 return "an object that is cut off was imported"
             counts = [shown[f"{which}Count"] for which in ("ProcessedItem", "ImportedItem", "Error")]
@@ -253,14 +257,14 @@ class Courier:
                 return f"{len(records)} records with {len(items)} items are counted {counts}"
             return None
 
-        may_end = frozenset(("InputDamaged",) if damaged else ())
+        may_end = frozenset(("InputDamaged",) if damaged else ("ItemValidationError",))
         return Errand("ImportTable", request, ("DescribeImport", "ImportArn"), judge, may_end)
 
-    async def _judge_import(self, call: Call, errand: Errand, status: str) -> None:
+    async def _judge_import(self, call: Call, errand: Errand, *, complete: bool) -> None:
         """Checks that the table exists with all items, or does not exist."""
         named = {"TableName": errand.request["TableCreationParameters"]["TableName"]}
         code, answer = await call("DescribeTable", named)
-        if status != "COMPLETED":
+        if not complete:
             if not code and answer["Table"]["TableStatus"] != "DELETING":
                 self._auditor.fail(f"a failed import has left a table: {answer}")
             return

@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -258,6 +259,8 @@ def _locations(settings: ServerSettings) -> Locations | None:
     """Returns the buckets of exports and imports; none by default when the data is in memory."""
     logs = None if settings.memory else Path(settings.data_dir, "logs")
     if settings.s3_endpoint:
+        if find_spec("boto3") is None:
+            raise SettingsError("--s3-endpoint needs a library: pip install 'faradisc[exchange]'.")
         from faradisc.engine.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
 
         return endpoint(settings.s3_endpoint, logs)

@@ -41,7 +41,7 @@ factor. So an import advances despite frequent crashes, and a long one flushes r
 docs/decisions/0013-commits-without-the-log.md."""
 PAGE_ROWS = 200
 """Rows in one commit: few enough to be made and stored while they are in the processor's cache."""
-DAMAGED, GONE = "InputDamaged", "TableNotFound"
+DAMAGED, GONE, INVALID_ITEMS = "InputDamaged", "TableNotFound", "ItemValidationError"
 
 
 def pages_of(
@@ -178,7 +178,7 @@ class Importing:
                 await self._catalog.delete(table, while_in_use=True)
         for task in [each for each in self._tasks.running(IMPORT) if each.progress.get("done")]:
             if self._table_of(task) is None and "failed" not in task.progress:
-                await self._tasks.end(task, "COMPLETED")
+                await self._end(task)
 
     async def step(self) -> bool:
         """Does one bounded step of the oldest import. Returns False when there is none."""
@@ -202,7 +202,7 @@ class Importing:
         table = self._table_of(task)
         if table is None:
             if task.progress.get("done"):  # a crash came between the table's commit and the task's
-                await self._tasks.end(task, "COMPLETED")
+                await self._end(task)
             else:
                 await self.fail(task, GONE, "The table was deleted while it was being imported")
             return
@@ -226,9 +226,20 @@ class Importing:
         await self._store.flush()  # all of its items; from here on a crash must not take any
         await self._tasks.save(task)  # stores `done` before the table becomes visible and can be deleted
         await self._catalog.filled(table)
-        await self._tasks.end(task, "COMPLETED")
+        await self._end(task)
         log.info("import %s: %d items", task.arn, task.shown["ImportedItemCount"])
         self.close()
+
+    async def _end(self, task: Task) -> None:
+        """Ends an import whose table is complete: as failed if some of its records were no items.
+
+        Assumed: the message.
+        """
+        if task.shown["ErrorCount"]:
+            message = "Some records were no valid items and were not imported; the error log lists them"
+            await self._tasks.end(task, "FAILED", INVALID_ITEMS, message)
+        else:
+            await self._tasks.end(task, "COMPLETED")
 
     async def fail(self, task: Task, code: str, message: str) -> None:
         """Ends an import as failed and deletes its table."""

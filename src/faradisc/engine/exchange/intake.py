@@ -121,8 +121,8 @@ class Intake:
         self._listing, self._listed = None, []
         self._manifests = Manifests(self._storage, self._bucket, found)
         self._objects = self._manifests.data_only()
-        if not self._objects:
-            raise NoSuchKey(f"No objects with content begin with {self._prefix!r} in {self._bucket}")
+        if not self._objects and "key" in self._progress:
+            raise NoSuchKey(f"The objects that begin with {self._prefix!r} in {self._bucket} were deleted")
         if len(self._objects) > OBJECTS_MAX:
             raise TooManyObjects(f"{len(self._objects)} objects; the limit is {OBJECTS_MAX}")
 

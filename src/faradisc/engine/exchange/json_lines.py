@@ -1,12 +1,15 @@
-"""DynamoDB JSON: one JSON object per line, an item under `Item`, or a change of an incremental export.
+"""DynamoDB JSON: JSON objects with an item under `Item`, or a change of an incremental export.
 
-Source: new-features.md section 3; a line end separates records, so no record spans two lines.
+Source: new-features.md section 3. A line usually contains one record; it may contain several one after
+another, but no record spans two lines.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from json import JSONDecoder
 from typing import Any, final
 
 import orjson
@@ -26,6 +29,8 @@ class Malformed:
 
 
 TOO_LONG = Malformed("The record is too long to be an item")
+_DECODER = JSONDecoder()
+_BLANKS = re.compile(r"[ \t\r]*")
 _NOT_JSON = Malformed("The record is no JSON object")
 
 
@@ -63,7 +68,7 @@ def lines(
 
 
 def records(pieces: Iterable[bytes]) -> Iterator[dict[str, Any] | Malformed | None]:
-    """Yields the JSON objects of a content, one per line, and None as a pause. Skips blank lines."""
+    """Yields the JSON objects of a content, and None as a pause. Skips blank lines."""
     loads = orjson.loads
     blanks = 0
     for line in lines(pieces):
@@ -74,13 +79,28 @@ def records(pieces: Iterable[bytes]) -> Iterator[dict[str, Any] | Malformed | No
             document = loads(line)
         except orjson.JSONDecodeError as error:
             if line.strip():
-                yield Malformed(f"The record is no valid JSON: {error}")
+                yield from _several(line, Malformed(f"The record is no valid JSON: {error}"))
                 continue
             blanks += 1
             if not blanks % BLANKS_AT_ONCE:
                 yield None
             continue
         yield document if type(document) is dict else _NOT_JSON
+
+
+def _several(line: bytes, mistake: Malformed) -> Iterator[dict[str, Any] | Malformed]:
+    """Yields the objects that follow each other in a line; `mistake` in the place of the first that is none
+    and of the rest of the line."""
+    begin = 0
+    try:
+        text = line.decode().rstrip()
+        while begin < len(text):
+            _, end = _DECODER.raw_decode(text, begin)
+            document = orjson.loads(text[begin:end])
+            begin = _BLANKS.match(text, end).end()  # type: ignore[union-attr]  # it matches nothing too
+            yield document if type(document) is dict else _NOT_JSON
+    except (ValueError, RecursionError):
+        yield mistake
 
 
 def item_line(item_json: bytes) -> bytes:

@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from faradisc.engine.exchange.checking import canonical_size, reason_of
+from faradisc.engine.exchange.importing import INVALID_ITEMS
 from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.masking import Masker
@@ -101,7 +102,7 @@ def import_new(target: Directory, given: Input, definition: dict[str, Any], prog
         shown = answer["ImportTableDescription"]
         read = shown["ProcessedSizeBytes"] - before["ProcessedSizeBytes"]
         progress.add(shown["ProcessedItemCount"] - before["ProcessedItemCount"], read, read)
-    if shown["ImportStatus"] != "COMPLETED":
+    if shown["ImportStatus"] != "COMPLETED" and shown["FailureCode"] != INVALID_ITEMS:
         raise TableUnusable(f"{shown['FailureCode']}: {shown['FailureMessage']}")
     return Outcome(shown["ImportedItemCount"], _errors_of(target, arn), shown["ErrorCount"])
 
