@@ -220,9 +220,11 @@ class TableMachine(RuleBasedStateMachine):
             expression = {"UpdateExpression": " ".join(sections)} if sections else {}
             condition = self.condition(text, values)
             answer = self.call("UpdateItem", Key=key, ReturnValues="ALL_NEW", **expression, **condition)
-            assert answer["Attributes"] == new
+            assert answer.get("Attributes") == (new if exists else None)
 
-        if self.write(self.model.fits(new), text, old, send):
+        # An update that only removes does not create an item.
+        exists = old is not None or drawn["added"] is not None or bool(change) or not removed
+        if self.write(self.model.fits(new), text, old, send) and exists:
             self.model.put(new)
 
     @rule(
