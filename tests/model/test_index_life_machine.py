@@ -112,7 +112,9 @@ class IndexLife(RuleBasedStateMachine):
                 "ExpressionAttributeValues": {":value": attribute},
             }
             new = {**old, name: attribute}
-        self._write("UpdateItem", {_id(key): new}, TableName="table", Key=key, **expression)
+        created_or_kept = _id(key) in self.items or value is not None
+        after = {_id(key): new} if created_or_kept else {}  # an update that only removes creates no item
+        self._write("UpdateItem", after, TableName="table", Key=key, **expression)
 
     @rule(puts=st.lists(st.tuples(KEYS, ATTRIBUTES), max_size=3), deletes=st.lists(KEYS, max_size=2))
     def batch(self, puts: list[tuple[Item, Item]], deletes: list[Item]) -> None:

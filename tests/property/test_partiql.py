@@ -186,7 +186,8 @@ def test_any_batch_is_answered(
     except Refused as refused:
         assert refused.status == 400
         return
-    assert len(answer["Responses"]) == len(texts)
+    writes_only = operation == "ExecuteTransaction" and not answer["Responses"]
+    assert writes_only or len(answer["Responses"]) == len(texts)
 
 
 # --- Two languages, one meaning ------------------------------------------------------------------

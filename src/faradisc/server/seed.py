@@ -54,7 +54,7 @@ class _Caller:
     async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         headers = {**self._headers, b"x-amz-target": f"DynamoDB_20120810.{operation}".encode()}
         answered = await answer(self._database, HttpRequest("POST", b"/", headers, orjson.dumps(request)))
-        document: dict[str, Any] = orjson.loads(answered.body)
+        document: dict[str, Any] = orjson.loads(answered.body or b"{}")
         if answered.status != 200:
             text = document.get("message") or document.get("Message") or ""
             raise RequestRejected(str(document["__type"]).rpartition("#")[2], str(text))

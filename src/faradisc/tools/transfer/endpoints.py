@@ -108,7 +108,7 @@ class Remote:
             if not status:
                 continue
             try:
-                document = orjson.loads(text)
+                document = orjson.loads(text or b"{}")  # TagResource answers without a body
             except orjson.JSONDecodeError as error:
                 if last or status < 500:
                     raise Unreachable(f"{self._url} answers {status}, but not like a database.") from error
