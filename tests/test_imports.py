@@ -72,7 +72,10 @@ IMPURE_MODULES = frozenset(
     {"asyncio", "io", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "selectors"}
     | {"shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile", "threading", "uuid"}
 )
-IMPURE_FILES = {"auth/credentials_file.py": "reads the file it is named for"}
+IMPURE_FILES = {
+    "auth/credentials_file.py": "reads the file it is named for",
+    "auth/sealed_file.py": "reads and writes the files that it describes",
+}
 
 STORAGE_KNOWS = {"errors", "limits"}
 """The engines stand beside everything else: they know bytes, not items."""

@@ -98,9 +98,9 @@ def _time(epoch_s: int) -> str:
 
 
 def _run(action: Callable[[], Any]) -> Any:
-    from faradisc.auth.credentials_file import CredentialsError  # noqa: PLC0415
+    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415
 
     try:
         return action()
-    except CredentialsError as error:
+    except SealedFileError as error:
         fail(str(error))

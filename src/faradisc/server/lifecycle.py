@@ -95,15 +95,15 @@ def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
     if settings.auth == "lenient":
         return lenient
     from faradisc.auth.credentials_file import (  # noqa: PLC0415 - only strict servers need them
-        CredentialsError,
         CredentialsFile,
         FileKeyring,
     )
+    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415
     from faradisc.auth.strict import StrictAuthenticator  # noqa: PLC0415
 
     try:
         keyring = FileKeyring(CredentialsFile(settings.credentials_file))
-    except CredentialsError as error:
+    except SealedFileError as error:
         raise SettingsError(str(error)) from error
     return StrictAuthenticator(keyring, clock, region=None if settings.per_region else settings.region)
 

@@ -10,13 +10,13 @@ import orjson
 import pytest
 
 from faradisc.auth.credentials_file import (
-    PASSPHRASE_VARIABLE,
-    CredentialsError,
+    KIND,
     CredentialsFile,
     FileKeyring,
     new_key,
 )
 from faradisc.auth.keys import AccessKey
+from faradisc.auth.sealed_file import SealedFileError
 from faradisc.clock import SeededEntropy
 
 ENTROPY = SeededEntropy(7)
@@ -54,11 +54,11 @@ def test_file_contains_no_secret(file: CredentialsFile) -> None:
 
 
 def test_revoking_and_adding_again(file: CredentialsFile) -> None:
-    with pytest.raises(CredentialsError, match="exists already"):
+    with pytest.raises(SealedFileError, match="exists already"):
         file.add(ONE, 0, ENTROPY)
     file.revoke("AKIDONE")
     assert list(file.load()) == ["ASIDTWO"]
-    with pytest.raises(CredentialsError, match="There is no access key AKIDONE"):
+    with pytest.raises(SealedFileError, match="There is no access key AKIDONE"):
         file.revoke("AKIDONE")
     file.add(ONE, 3_000, ENTROPY)
     assert file.load()["AKIDONE"] == ONE
@@ -66,14 +66,14 @@ def test_revoking_and_adding_again(file: CredentialsFile) -> None:
 
 def test_a_passphrase_in_place_of_a_key_file(tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
-    CredentialsFile(path, {PASSPHRASE_VARIABLE: "open sesame"}).add(ONE, 0, ENTROPY)
+    CredentialsFile(path, {KIND.passphrase_variable: "open sesame"}).add(ONE, 0, ENTROPY)
     assert not path.with_name("keys.json.key").exists()
-    assert CredentialsFile(path, {PASSPHRASE_VARIABLE: "open sesame"}).load() == {ONE.key_id: ONE}
-    with pytest.raises(CredentialsError, match="not its key or passphrase"):
-        CredentialsFile(path, {PASSPHRASE_VARIABLE: "open barley"}).load()
-    with pytest.raises(CredentialsError, match="was made with a passphrase; set FARADISC_CREDENTIALS_"):
+    assert CredentialsFile(path, {KIND.passphrase_variable: "open sesame"}).load() == {ONE.key_id: ONE}
+    with pytest.raises(SealedFileError, match="not its key or passphrase"):
+        CredentialsFile(path, {KIND.passphrase_variable: "open barley"}).load()
+    with pytest.raises(SealedFileError, match="was made with a passphrase; set FARADISC_CREDENTIALS_"):
         CredentialsFile(path, {}).load()
-    with pytest.raises(CredentialsError, match="was made with a passphrase"):
+    with pytest.raises(SealedFileError, match="was made with a passphrase"):
         CredentialsFile(path, {}).add(TWO, 0, ENTROPY)
 
 
@@ -85,14 +85,14 @@ def test_entries_cannot_be_swapped_or_prolonged(file: CredentialsFile) -> None:
     endless = {"ASIDTWO": {k: v for k, v in keys["ASIDTWO"].items() if k != "expires_s"}}
     for changed in (swapped, prolonged, endless):
         rewrite(file, keys=changed)
-        with pytest.raises(CredentialsError, match="cannot be opened: entry of 'key A"):
+        with pytest.raises(SealedFileError, match="cannot be opened: entry of 'key A"):
             file.load()
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"format": 2}', b"null"])
 def test_invalid_credentials_file_is_rejected(file: CredentialsFile, content: bytes) -> None:
     file.path.write_bytes(content)
-    with pytest.raises(CredentialsError, match="credentials file"):
+    with pytest.raises(SealedFileError, match="credentials file"):
         file.load()
 
 
@@ -101,25 +101,25 @@ def test_unusable_key_file_is_rejected(file: CredentialsFile) -> None:
     good = key_path.read_bytes()
     for content in (b"", b"short", b"!" * 44, b"QUJD\n"):
         key_path.write_bytes(content)
-        with pytest.raises(CredentialsError, match="does not hold a key"):
+        with pytest.raises(SealedFileError, match="does not hold a key"):
             file.load()
     key_path.write_bytes(b"A" * 43 + b"=\n")
-    with pytest.raises(CredentialsError, match="not its key or passphrase"):
+    with pytest.raises(SealedFileError, match="not its key or passphrase"):
         file.load()
     key_path.write_bytes(good)
     if os.name == "posix":
         key_path.chmod(0o640)
-        with pytest.raises(CredentialsError, match="change its mode to 0600"):
+        with pytest.raises(SealedFileError, match="change its mode to 0600"):
             file.load()
     key_path.unlink()
-    with pytest.raises(CredentialsError, match="cannot be read"):
+    with pytest.raises(SealedFileError, match="cannot be read"):
         file.load()
 
 
 def test_concurrent_change_is_rejected(file: CredentialsFile) -> None:
     draft = file.path.with_name("keys.json.new")
     draft.touch()
-    with pytest.raises(CredentialsError, match="another command is changing"):
+    with pytest.raises(SealedFileError, match="another command is changing"):
         file.revoke("AKIDONE")
     assert len(file.load()) == 2
     draft.unlink()
