@@ -14,11 +14,12 @@ from faradisc.language.expressions.condition import bind_condition
 from faradisc.language.expressions.key_condition import bind_key_condition
 from faradisc.language.expressions.update import bind_update
 from faradisc.model.codec import item_record, sortkey
-from faradisc.model.codec.keyspace import EMBEDDED_SLOTS, Placement
+from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values import number
 from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size
+from faradisc.storage.api import EMBEDDED_SLOTS
 
 Case = tuple[str, Callable[[], object]]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from faradisc.storage.api import Store
-from faradisc.storage.memory import MemoryStore
+from faradisc.storage.memory import MemoryPlace, MemoryStore
 from faradisc.storage.rocks import open_rocks
 from faradisc.storage.testing.mirror import MirrorStore
 from faradisc.storage.testing.recording import RecordingStore
-from faradisc.storage.testing.suite import Capabilities, StoreSuite
+from faradisc.storage.testing.suite import Capabilities, SharedStoreSuite, StoreSuite
 
 
 class TestMemory(StoreSuite):
@@ -17,6 +18,14 @@ class TestMemory(StoreSuite):
 
     async def open_store(self, place: Path) -> Store:
         return MemoryStore()
+
+
+class TestSharedMemory(SharedStoreSuite):
+    capabilities = Capabilities(reopens=True, suspends=False)
+    places: ClassVar[dict[Path, MemoryPlace]] = {}
+
+    async def open_store(self, place: Path) -> Store:
+        return MemoryStore(self.places.setdefault(place, MemoryPlace()))
 
 
 class TestRocksGrouped(StoreSuite):

@@ -96,7 +96,13 @@ class Forgetful(MemoryStore):
     error = ""
 
     async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+        self,
+        part: Part,
+        keys: Sequence[bytes],
+        *,
+        for_update: bool = False,
+        stale_ok: bool = False,
+        epoch: int | None = None,
     ) -> list[Row | None]:
         rows = await super().get(part, keys)
         if self.error == "payload":

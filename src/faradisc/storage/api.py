@@ -7,10 +7,10 @@ an index, or of system data; inside a part, keys are ordered as unsigned bytes. 
 Every engine guarantees:
 
 1. A commit is all or nothing over all its batches, whatever parts they name: checks, puts, deletes,
-   log entries and usage. It returns once it will survive a crash.
-2. Versions rise store-wide. A row's version is the number of the commit that wrote it, so all rows of
-   one commit share it. A version is never given twice: not after a delete, not after a reopen.
-   0 stands for "absent" in checks and is no row's version.
+   log entries, usage and epochs. It returns once it will survive a crash.
+2. Versions are unique, and rise in each part. All rows that one commit writes to one part have one version.
+   A version is never given twice: not after a delete, not after a `clear`, not after a reopen. 0 stands for
+   "absent" in checks and is no row's version. Callers only compare versions for equality.
 3. What a read returns is still true after a crash: a read of something newer than the disk waits for the
    disk. `for_update` skips that wait, because the commit that follows waits anyway; a caller that then
    answers without a commit calls `wait_durable`.
@@ -20,6 +20,15 @@ Every engine guarantees:
    exists, and of the others those up to some moment: each whole, none without those before it. So nothing
    durable may rely on one that is not, until `flush` has returned. A part's usage and log are safe: when
    such a commit has changed them, the next durable commit that changes them also waits for it.
+   Engines behind a network commit durably: there `flush` and `wait_durable` have nothing to wait for.
+
+An engine is *shared* if several processes may use one store at a time. A shared engine guarantees as well:
+
+7. Every part has an *epoch*, 0 at first, which `clear` keeps. A commit or a read that names an epoch for a
+   part (`Batch.epoch`, `epoch=`) raises Stale, and does nothing, unless the part has it; a commit sets a new
+   one with `Batch.fence`. So a process whose definition of a table is old can neither read nor write the
+   table, from the moment of the commit that has changed it. Engines of one process ignore epochs.
+8. A commit that raises Unknown may have been made, may still be made, or may not.
 
 A store belongs to one thread (one event loop) at a time; coroutines of that thread may overlap freely.
 `faradisc.storage.immediate.run` runs the coroutines of an engine that never suspends.
@@ -27,7 +36,7 @@ A store belongs to one thread (one event loop) at a time; coroutines of that thr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -40,6 +49,11 @@ Row = tuple[int, bytes]
 """(version, payload); the version is at least 1."""
 
 PART_BYTES_MAX = 255
+
+EMBEDDED_SLOTS = 4
+NETWORKED_SLOTS = 16
+"""`Store.slots` of engines in this process, and behind a network. Tables keep the number they were made
+with."""
 
 
 @dataclass(slots=True)
@@ -60,6 +74,10 @@ class Batch:
     items_delta: int = 0
     bytes_delta: int = 0
     """Added to the part's usage."""
+    epoch: int | None = None
+    """The epoch that the part must have before the commit; None: any."""
+    fence: int | None = None
+    """The epoch that the part gets."""
 
 
 class Batches(dict[Part, Batch]):
@@ -85,12 +103,19 @@ class ReadOnlyStore(Protocol):
     """One fixed state of a store, independent of later commits. Close it to free its space."""
 
     async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+        self,
+        part: Part,
+        keys: Sequence[bytes],
+        *,
+        for_update: bool = False,
+        stale_ok: bool = False,
+        epoch: int | None = None,
     ) -> list[Row | None]:
-        """Returns the rows of `keys`, in their order; None where absent.
+        """Returns the rows of `keys`, in their order; None where absent. Raises Stale.
 
         for_update: a commit with checks on these rows follows; rows not yet on disk can be returned.
         stale_ok: an older state is sufficient; engines with replicas can use one, others ignore it.
+        epoch: that the part must have; None: any.
         """
         ...
 
@@ -103,16 +128,23 @@ class ReadOnlyStore(Protocol):
         limit: int,
         reverse: bool = False,
         max_bytes: int | None = None,
+        epoch: int | None = None,
     ) -> list[tuple[bytes, Row]]:
         """Returns rows with lo <= key < hi (None: no bound), ascending, or descending when `reverse`.
+        Raises Stale.
 
         Stops after `limit` rows (at least 1), or after the row that takes the sum of payload bytes above
         `max_bytes`; that row is included, so a page is empty only at the end of the range.
         """
         ...
 
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        """Returns rows of any parts, as one consistent view."""
+    async def read_many(
+        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
+    ) -> list[Row | None]:
+        """Returns rows of any parts, as one consistent view. Raises Stale.
+
+        epochs: that parts must have; a part that is missing may have any.
+        """
         ...
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
@@ -138,6 +170,17 @@ class ReadOnlyStore(Protocol):
 
 class Store(ReadOnlyStore, Protocol):
     @property
+    def shared(self) -> bool:
+        """Whether other processes may use this store at the same time."""
+        ...
+
+    @property
+    def slots(self) -> int:
+        """Number of parts for the rows of a new table or index: a power of two. Commits to one part wait for
+        each other in engines that lock parts."""
+        ...
+
+    @property
     def failure(self) -> errors.StorageError | None:
         """Returns why the store rejects every write until it is opened again; None if it does not."""
         ...
@@ -150,8 +193,8 @@ class Store(ReadOnlyStore, Protocol):
         Returns one number per batch: the last log sequence of its part after that batch (0 while the log was
         never written), so its k entries have the numbers last-k+1 .. last.
 
-        Raises: Full, IOFailed, Closed. After a failed write or sync the state of the files is unknown, so the
-        store rejects every further write until it is opened again.
+        Raises: Full, IOFailed, Closed, Stale, Unknown. After a failed write or sync the state of the files is
+        unknown, so an engine with files rejects every further write until it is opened again.
         """
         ...
 
@@ -180,13 +223,27 @@ class Store(ReadOnlyStore, Protocol):
     async def clear(self, part: Part) -> None:
         """Deletes a part: rows, log, usage. The cost is independent of its size. Returns when durable.
 
-        Its log numbers start again from 1.
+        Its log numbers start again from 1. Its epoch stays.
         """
         ...
 
     async def snapshot(self) -> ReadOnlyStore:
-        """Returns the current state, all of it on disk. It is closed with the store at the latest."""
+        """Returns the current state, all of it on disk. It is closed with the store at the latest.
+
+        A shared engine may lose it, for example in a failover: reads then raise IOFailed, and the job that
+        used it starts again.
+        """
         ...
+
+
+class Stale(Exception):
+    """A part has another epoch than the caller's. Nothing was done: read the definition again and repeat.
+
+    It is no StorageError: the store is well."""
+
+
+class Unknown(errors.StorageError):
+    """A commit whose outcome is not known: the connection was lost before its answer."""
 
 
 class Full(errors.StorageError):

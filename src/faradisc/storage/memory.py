@@ -4,15 +4,27 @@ A part has a dict of rows and its keys in order. Data ends with the process, so 
 no call ever suspends, and `immediate.run` can run all of them.
 
 A snapshot pins the parts without a copy; the first later write to a pinned part replaces it by a copy.
+
+Stores of one MemoryPlace share its rows, as processes share a database: for tests of several nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import Batch, Closed, Conflict, Part, ReadOnlyStore, Row
+from faradisc.storage.api import (
+    EMBEDDED_SLOTS,
+    NETWORKED_SLOTS,
+    Batch,
+    Closed,
+    Conflict,
+    Part,
+    ReadOnlyStore,
+    Row,
+    Stale,
+)
 from faradisc.storage.ordered import OrderedKeys
 
 
@@ -62,22 +74,40 @@ _EMPTY = _Part()
 """In place of parts that were never written; never changed."""
 
 
+class MemoryPlace:
+    """What the stores of one place share."""
+
+    def __init__(self) -> None:
+        self.parts: dict[Part, _Part] = {}
+        self.epochs: dict[Part, int] = {}
+        self.version = 0
+
+
 class _View:
     """The reads of the store and its snapshots."""
 
-    def __init__(self, parts: dict[Part, _Part]) -> None:
+    def __init__(self, parts: dict[Part, _Part], epochs: dict[Part, int]) -> None:
         self._parts = parts
+        self._epochs = epochs
         self._closed = False
 
-    def _part(self, part: Part) -> _Part:
+    def _part(self, part: Part, epoch: int | None = None) -> _Part:
         if self._closed:
             raise Closed
+        if epoch is not None and epoch != self._epochs.get(part, 0):
+            raise Stale
         return self._parts.get(part, _EMPTY)
 
     async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+        self,
+        part: Part,
+        keys: Sequence[bytes],
+        *,
+        for_update: bool = False,
+        stale_ok: bool = False,
+        epoch: int | None = None,
     ) -> list[Row | None]:
-        rows = self._part(part).rows
+        rows = self._part(part, epoch).rows
         return [rows.get(key) for key in keys]
 
     async def range(
@@ -89,8 +119,9 @@ class _View:
         limit: int,
         reverse: bool = False,
         max_bytes: int | None = None,
+        epoch: int | None = None,
     ) -> list[tuple[bytes, Row]]:
-        data = self._part(part)
+        data = self._part(part, epoch)
         rows = data.rows
         keys = data.keys.descending(lo, hi) if reverse else data.keys.ascending(lo, hi)
         if max_bytes is None:
@@ -105,8 +136,11 @@ class _View:
                 break
         return page
 
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        return [self._part(part).rows.get(key) for part, key in keys]
+    async def read_many(
+        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
+    ) -> list[Row | None]:
+        epochs = epochs or {}
+        return [self._part(part, epochs.get(part)).rows.get(key) for part, key in keys]
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
         data = self._part(part)
@@ -129,8 +163,8 @@ class _View:
 
 
 class _Snapshot(_View):
-    def __init__(self, parts: dict[Part, _Part]) -> None:
-        super().__init__(dict(parts))
+    def __init__(self, place: MemoryPlace) -> None:
+        super().__init__(place.parts.copy(), place.epochs.copy())
         for data in self._parts.values():
             data.pins += 1
 
@@ -144,9 +178,12 @@ class _Snapshot(_View):
 class MemoryStore(_View):
     """A store without a disk. Never suspends."""
 
-    def __init__(self) -> None:
-        super().__init__({})
-        self._version = 0
+    def __init__(self, place: MemoryPlace | None = None) -> None:
+        """place: to be shared with other stores."""
+        self._place = place or MemoryPlace()
+        super().__init__(self._place.parts, self._place.epochs)
+        self.shared = place is not None
+        self.slots = NETWORKED_SLOTS if self.shared else EMBEDDED_SLOTS
         self._snapshots: list[_Snapshot] = []
 
     @property
@@ -165,6 +202,8 @@ class MemoryStore(_View):
         if self._closed:
             raise Closed
         for batch in batches:
+            self._part(batch.part, batch.epoch)
+        for batch in batches:
             rows = self._part(batch.part).rows
             for key, version in batch.checks:
                 row = rows.get(key)
@@ -172,8 +211,8 @@ class MemoryStore(_View):
                 if found != version:
                     return Conflict(batch.part, key, found)
             _check_bytes(batch)
-        self._version += 1
-        version = self._version
+        self._place.version += 1
+        version = self._place.version
         answer: list[int] = []
         for batch in batches:
             data = self._writable(batch.part)
@@ -185,6 +224,8 @@ class MemoryStore(_View):
             data.last += len(batch.log)
             data.items += batch.items_delta
             data.bytes += batch.bytes_delta
+            if batch.fence is not None:
+                self._epochs[batch.part] = batch.fence
             answer.append(data.last)
         return answer
 
@@ -210,7 +251,7 @@ class MemoryStore(_View):
         if self._closed:
             raise Closed
         self._snapshots = [each for each in self._snapshots if not each._closed]
-        snapshot = _Snapshot(self._parts)
+        snapshot = _Snapshot(self._place)
         self._snapshots.append(snapshot)
         return snapshot
 
@@ -219,4 +260,5 @@ class MemoryStore(_View):
         for snapshot in self._snapshots:
             await snapshot.close()
         self._snapshots.clear()
-        self._parts.clear()
+        if not self.shared:
+            self._parts.clear()

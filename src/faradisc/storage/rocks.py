@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from typing import Literal
 from rocksdict import Rdict, WriteBatch, WriteOptions
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
+from faradisc.storage.api import EMBEDDED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
 from faradisc.storage.durability import Durability, GroupedSync, InlineSync
 from faradisc.storage.format import unwritable
 from faradisc.storage.rocks_files import open_files, translated
@@ -49,6 +49,9 @@ class RocksStore(LiveReader):
 
     With inline durability no call ever suspends; with grouped durability calls wait in the running loop.
     """
+
+    shared = False
+    slots = EMBEDDED_SLOTS
 
     def __init__(
         self,
@@ -89,7 +92,13 @@ class RocksStore(LiveReader):
     # --- Reads -----------------------------------------------------------------------------------
 
     async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+        self,
+        part: Part,
+        keys: Sequence[bytes],
+        *,
+        for_update: bool = False,
+        stale_ok: bool = False,
+        epoch: int | None = None,
     ) -> list[Row | None]:
         prefix = (self._parts.get(part) or self._part(part)).rows
         find = self._find
@@ -119,6 +128,7 @@ class RocksStore(LiveReader):
         limit: int,
         reverse: bool = False,
         max_bytes: int | None = None,
+        epoch: int | None = None,
     ) -> list[tuple[bytes, Row]]:
         known = self._part(part)
         page = self._read_page(known, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
@@ -126,7 +136,9 @@ class RocksStore(LiveReader):
             await self._show_of((part,), max([known.deleted, *(row[0] for _, row in page)]))
         return page
 
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
+    async def read_many(
+        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
+    ) -> list[Row | None]:
         # A consistent view without a snapshot: nothing suspends between the first and the last read.
         rows = [self._read_row(self._part(part).rows + key) for part, key in keys]
         if self._version > self._durability.synced or self._unlogged:

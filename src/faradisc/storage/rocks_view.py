@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -277,7 +277,13 @@ class RocksSnapshot(Reader):
         """Does nothing: `_scan` raises errors itself."""
 
     async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+        self,
+        part: Part,
+        keys: Sequence[bytes],
+        *,
+        for_update: bool = False,
+        stale_ok: bool = False,
+        epoch: int | None = None,
     ) -> list[Row | None]:
         prefix = self._part(part).rows
         return [self._read_row(prefix + key) for key in keys]
@@ -291,10 +297,13 @@ class RocksSnapshot(Reader):
         limit: int,
         reverse: bool = False,
         max_bytes: int | None = None,
+        epoch: int | None = None,
     ) -> list[tuple[bytes, Row]]:
         return self._read_page(self._part(part), lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
 
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
+    async def read_many(
+        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
+    ) -> list[Row | None]:
         return [self._read_row(self._part(part).rows + key) for part, key in keys]
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:

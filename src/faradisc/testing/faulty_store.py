@@ -27,13 +27,13 @@ from __future__ import annotations
 import asyncio
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
+from faradisc.storage.api import EMBEDDED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
 
@@ -66,14 +66,14 @@ class _Image(MemoryStore):
 
     async def redo(self, batches: Sequence[Batch], version: int) -> None:
         """Applies a commit again, with its version."""
-        self._version = version - 1
+        self._place.version = version - 1
         await self.commit(batches)
 
     def copy(self) -> _Image:
         """Returns an independent copy, with the same versions."""
         twin = _Image()
-        twin._parts = {name: data.copy() for name, data in self._parts.items()}
-        twin._version = self._version
+        twin._parts.update({name: data.copy() for name, data in self._parts.items()})
+        twin._place.version = self._place.version
         return twin
 
 
@@ -113,7 +113,7 @@ class FaultyDisk:
         """Opens the store. Raises RuntimeError while another one is open."""
         if self._store is not None:
             raise RuntimeError("the disk is in use: close its store, or crash it")
-        self.synced._version = self.synced_version  # versions of lost commits are not used again
+        self.synced._place.version = self.synced_version  # versions of lost commits are not used again
         self._store = FaultyStore(self, faults, watch)
         return self._store
 
@@ -173,6 +173,9 @@ class FaultyDisk:
 
 class FaultyStore:
     """Opened by `FaultyDisk.open`."""
+
+    shared = False
+    slots = EMBEDDED_SLOTS
 
     def __init__(self, disk: FaultyDisk, faults: Faults, watch: Watch | None) -> None:
         self._disk = disk
@@ -275,7 +278,13 @@ class FaultyStore:
     # --- Reads -----------------------------------------------------------------------------------
 
     async def get(
-        self, part: Part, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
+        self,
+        part: Part,
+        keys: Sequence[bytes],
+        *,
+        for_update: bool = False,
+        stale_ok: bool = False,
+        epoch: int | None = None,
     ) -> list[Row | None]:
         rows = await self._live.get(part, keys)
         if not for_update:
@@ -291,13 +300,16 @@ class FaultyStore:
         limit: int,
         reverse: bool = False,
         max_bytes: int | None = None,
+        epoch: int | None = None,
     ) -> list[tuple[bytes, Row]]:
         page = await self._live.range(part, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
         # A row may be missing from a page because it was just deleted.
         await self._wait_to_show((part,), self._newest(part, [None, *(row for _, row in page)]))
         return page
 
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
+    async def read_many(
+        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
+    ) -> list[Row | None]:
         rows = await self._live.read_many(keys)
         newest = [self._newest(part, [row]) for (part, _), row in zip(keys, rows, strict=True)]
         await self._wait_to_show([part for part, _ in keys], max(newest, default=0))

@@ -80,6 +80,7 @@ class Catalog(TableLookup):
             state = new_table(
                 definition,
                 numbers,
+                slots=self._store.slots,
                 name=name,
                 namespace=namespace,
                 table_id=self._entropy.uuid(),

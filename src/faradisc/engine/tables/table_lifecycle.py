@@ -14,7 +14,6 @@ from typing import Any
 from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.state import TableState, Throughput
 from faradisc.errors import ResourceInUseException
-from faradisc.model.codec.keyspace import EMBEDDED_SLOTS
 
 IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
 UNITS_IN_USE = (
@@ -28,7 +27,7 @@ show the states and errors of the service."""
 
 
 def new_table(
-    definition: TableDefinition, numbers: Iterator[int], *, created_ns: int, **settings: Any
+    definition: TableDefinition, numbers: Iterator[int], *, created_ns: int, slots: int, **settings: Any
 ) -> TableState:
     """Returns the state of a table that is CREATING.
 
@@ -45,7 +44,7 @@ def new_table(
         created_ns=created_ns,
         resource=resource,
         collections_resource=collections_resource,
-        slots=EMBEDDED_SLOTS,
+        slots=slots,
         definitions=definition.definitions,
         key_schema=definition.key_schema,
         local_indexes=definition.local_indexes,

@@ -46,7 +46,6 @@ SCALING_PART = b"\x00\x00\x00\x00\x11"
 METER_PART = b"\x00\x00\x00\x00\x04"
 BACKUPS_PART = b"\x00\x00\x00\x00\x05"
 EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
-EMBEDDED_SLOTS = 4
 _JOB_KINDS = (b"backfill", b"ttl", b"restore")
 
 

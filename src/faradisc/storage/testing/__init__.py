@@ -2,7 +2,8 @@
 
     contract.py     the base class, what an engine declares, and the `scenario` decorator
     reads.py, commits.py, logs.py, lifetime.py     the promises of storage/api.py, one test each
-    suite.py        StoreSuite, all of them: subclass it, say how to open your engine
+    sharing.py      those of engines that several processes may use
+    suite.py        StoreSuite and SharedStoreSuite: subclass one, say how to open your engine
     recording.py    RecordingStore: every call as one line of text, for golden tests
     mirror.py       MirrorStore: two engines side by side that must answer alike
 

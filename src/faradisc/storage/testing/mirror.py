@@ -1,8 +1,8 @@
 """MirrorStore: runs every call on two engines and compares their results.
 
-Each engine has its own version numbers. The first time that two rows are compared, their versions become a
-pair; from then on one corresponds to the other, and pairs must rise together. Callers see the left engine's
-numbers.
+Each engine has its own version numbers. The first time that two rows of a part are compared, their versions
+become a pair; from then on one corresponds to the other in that part, and pairs must rise together. Callers
+see the left engine's numbers.
 
 Calls run one after the other under a lock, because the engines can order overlapping commits differently, and
 both orders are correct.
@@ -11,7 +11,8 @@ both orders are correct.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,27 +28,31 @@ class Difference(AssertionError):
 
 
 class _Versions:
-    """Pairs of corresponding versions."""
+    """Pairs of corresponding versions, by part."""
 
     def __init__(self) -> None:
-        self._right_of: dict[int, int] = {0: 0}
-        self._left_of: dict[int, int] = {0: 0}
+        self._right_of: dict[Part, dict[int, int]] = defaultdict(lambda: {0: 0})
+        self._left_of: dict[Part, dict[int, int]] = defaultdict(lambda: {0: 0})
 
-    def pair(self, left: int, right: int) -> None:
-        known_right = self._right_of.setdefault(left, right)
-        known_left = self._left_of.setdefault(right, left)
+    def pair(self, part: Part, left: int, right: int) -> None:
+        known_right = self._right_of[part].setdefault(left, right)
+        known_left = self._left_of[part].setdefault(right, left)
         if known_right != right or known_left != left:
             raise Difference(
                 f"version {left} with {right}, earlier {left}/{known_right}, {known_left}/{right}"
             )
 
-    def right_of(self, left: int) -> int:
-        return self._right_of.get(left, UNSEEN)
+    def right_of(self, part: Part, left: int) -> int:
+        return self._right_of[part].get(left, UNSEEN)
+
+    def right_of_any(self, left: int) -> int:
+        return max((pairs[left] for pairs in self._right_of.values() if left in pairs), default=UNSEEN)
 
     def check_order(self) -> None:
-        rights = [right for _, right in sorted(self._right_of.items())]
-        if rights != sorted(rights):
-            raise Difference("the engines' versions do not rise together")
+        for part, pairs in self._right_of.items():
+            rights = [right for _, right in sorted(pairs.items())]
+            if rights != sorted(rights):
+                raise Difference(f"the engines' versions of part {part.hex()} do not rise together")
 
 
 class _MirrorReader:
@@ -88,26 +93,34 @@ class _MirrorReader:
             raise Difference(f"{name}: {left!r} beside {right!r}")
         return left
 
-    def _same_rows(self, name: str, left: list[Row | None], right: list[Row | None]) -> list[Row | None]:
+    def _same_rows(
+        self, name: str, parts: Sequence[Part], left: list[Row | None], right: list[Row | None]
+    ) -> list[Row | None]:
         self._same(f"length of {name}", len(left), len(right))
-        for one, other in zip(left, right, strict=True):
+        for part, one, other in zip(parts, left, right, strict=True):
             self._same(name, one and one[1], other and other[1])
             if one is not None and other is not None:
-                self._versions.pair(one[0], other[0])
+                self._versions.pair(part, one[0], other[0])
         return left
 
-    async def get(self, *arguments: Any, **options: Any) -> list[Row | None]:
-        return self._same_rows("get", *await self._both("get", arguments, arguments, **options))
+    async def get(self, part: Part, keys: Sequence[bytes], **options: Any) -> list[Row | None]:
+        arguments = (part, keys)
+        answers = await self._both("get", arguments, arguments, **options)
+        return self._same_rows("get", [part] * len(keys), *answers)
 
-    async def range(self, *arguments: Any, **options: Any) -> list[tuple[bytes, Row]]:
+    async def range(self, part: Part, *bounds: Any, **options: Any) -> list[tuple[bytes, Row]]:
+        arguments = (part, *bounds)
         pages: list[list[tuple[bytes, Row]]] = await self._both("range", arguments, arguments, **options)
         left, right = pages
         self._same("keys of range", [key for key, _ in left], [key for key, _ in right])
-        self._same_rows("range", [row for _, row in left], [row for _, row in right])
+        self._same_rows("range", [part] * len(left), [row for _, row in left], [row for _, row in right])
         return left
 
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        return self._same_rows("read_many", *await self._both("read_many", [keys], [keys]))
+    async def read_many(
+        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
+    ) -> list[Row | None]:
+        answers = await self._both("read_many", [keys], [keys], epochs=epochs)
+        return self._same_rows("read_many", [part for part, _ in keys], *answers)
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
         entries: list[tuple[int, bytes]] = await self._alike("log", part, after, limit)
@@ -130,6 +143,13 @@ class MirrorStore(_MirrorReader):
     def __init__(self, left: Store, right: Store) -> None:
         super().__init__(left, right, _Versions(), asyncio.Lock())
 
+    shared = False
+
+    @property
+    def slots(self) -> int:
+        slots: int = self._stores[0].slots
+        return slots
+
     @property
     def failure(self) -> StorageError | None:
         left, right = self._stores
@@ -138,7 +158,10 @@ class MirrorStore(_MirrorReader):
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         translated = [
-            replace(batch, checks=[(key, self._versions.right_of(version)) for key, version in batch.checks])
+            replace(
+                batch,
+                checks=[(key, self._versions.right_of(batch.part, version)) for key, version in batch.checks],
+            )
             for batch in batches
         ]
         answers: list[list[int] | Conflict] = await self._both(
@@ -147,7 +170,7 @@ class MirrorStore(_MirrorReader):
         left, right = answers
         if isinstance(left, Conflict) and isinstance(right, Conflict):
             self._same("conflict", (left.part, left.key), (right.part, right.key))
-            self._versions.pair(left.found, right.found)
+            self._versions.pair(left.part, left.found, right.found)
         else:
             self._same("commit", left, right)
         return left
@@ -156,7 +179,7 @@ class MirrorStore(_MirrorReader):
         await self._alike("flush")
 
     async def wait_durable(self, version: int) -> None:
-        await self._both("wait_durable", [version], [self._versions.right_of(version)])
+        await self._both("wait_durable", [version], [self._versions.right_of_any(version)])
 
     async def trim(self, part: Part, before: int) -> None:
         await self._alike("trim", part, before)

@@ -9,7 +9,7 @@ in which they first appear, so that a recording is the same for every engine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faradisc.errors import StorageError
@@ -45,10 +45,10 @@ class _RecordingReader:
     def _row(self, row: Row | None) -> str:
         return "absent" if row is None else f"{self._version(row[0])} {len(row[1])} bytes"
 
-    async def get(self, part: Part, keys: Sequence[bytes], **flags: bool) -> list[Row | None]:
-        rows = await self._inner.get(part, keys, **flags)
+    async def get(self, part: Part, keys: Sequence[bytes], **options: Any) -> list[Row | None]:
+        rows = await self._inner.get(part, keys, **options)
         asked = ", ".join(map(shown, keys))
-        how = "".join(f" {name}" for name, is_set in sorted(flags.items()) if is_set)
+        how = "".join(f" {name}" for name, is_set in sorted(options.items()) if is_set is True)
         self._note(f"get part={shown(part)} [{asked}]{how} -> [{', '.join(map(self._row, rows))}]")
         return rows
 
@@ -64,8 +64,10 @@ class _RecordingReader:
         self._note(f"range part={shown(part)} {bounds} limit={limit}{how} -> [{rows}]")
         return page
 
-    async def read_many(self, keys: Sequence[tuple[Part, bytes]]) -> list[Row | None]:
-        rows = await self._inner.read_many(keys)
+    async def read_many(
+        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
+    ) -> list[Row | None]:
+        rows = await self._inner.read_many(keys, epochs=epochs)
         asked = ", ".join(f"{shown(part)}/{shown(key)}" for part, key in keys)
         self._note(f"read_many [{asked}] -> [{', '.join(map(self._row, rows))}]")
         return rows
@@ -99,6 +101,14 @@ class RecordingStore(_RecordingReader):
         super().__init__(inner, [], {}, "")
         self._store = inner
         self._snapshot_count = 0
+
+    @property
+    def shared(self) -> bool:
+        return self._store.shared
+
+    @property
+    def slots(self) -> int:
+        return self._store.slots
 
     @property
     def failure(self) -> StorageError | None:
@@ -135,6 +145,8 @@ class RecordingStore(_RecordingReader):
             words.append(f"log[{len(batch.log)}]")
         if batch.items_delta or batch.bytes_delta:
             words.append(f"usage[{batch.items_delta:+} items, {batch.bytes_delta:+} bytes]")
+        if batch.fence is not None:
+            words.append(f"fence[{batch.fence}]")
         return " ".join(words)
 
     async def flush(self) -> None:
