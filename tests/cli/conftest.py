@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -84,10 +85,13 @@ StartServer = Callable[..., Server]
 
 @pytest.fixture
 def start_server(tmp_path: Path, command: Command) -> Iterator[StartServer]:
-    """Starts `faradisc serve ...` on a free port and waits until it is ready."""
+    """Starts `faradisc serve ...` on a free port and waits until it is ready.
+
+    url: https://... for a server over TLS with the certificate tls/cert.pem.
+    """
     started: list[Server] = []
 
-    def start(*arguments: str, **environment: str) -> Server:
+    def start(*arguments: str, url: str = "", wait: bool = True, **environment: str) -> Server:
         port_file = tmp_path / f"port-{len(started)}"
         process = subprocess.Popen(
             [
@@ -109,7 +113,12 @@ def start_server(tmp_path: Path, command: Command) -> Iterator[StartServer]:
         )
         server = Server(process, port_file)
         started.append(server)
-        waited = command("wait", "--port-file", str(port_file))
+        if not wait:  # with mutual TLS, `faradisc wait` gets no answer
+            while not port_file.exists() and process.poll() is None:
+                time.sleep(0.01)
+            return server
+        trusted = {"AWS_CA_BUNDLE": str(tmp_path / "tls" / "cert.pem")} if url else {}
+        waited = command("wait", "--port-file", str(port_file), "--url", url, **trusted)
         if waited.returncode:
             process.kill()
             raise AssertionError((waited.stderr, process.communicate()))

@@ -94,7 +94,7 @@ def test_administration_without_signatures_is_an_option_for_loopback(command: An
     strict = ("--memory", "--auth", "strict", *FILE, "--admin", "unsigned")
     port = start_server(*strict).port
     assert [unsigned(port, path) for path in PAGES] == [200] * len(PAGES)
-    elsewhere = command("serve", *strict, "--host", "0.0.0.0", "--port", "0")
+    elsewhere = command("serve", *strict, "--host", "0.0.0.0", "--port", "0", "--trust-network")
     assert elsewhere.returncode == 2
     assert "Unsigned administration is for this machine only" in elsewhere.stderr
 
@@ -125,5 +125,5 @@ def test_server_with_strict_signatures_may_listen_on_all_addresses(command: Any,
     key = keys_in(command("credentials", "add", *FILE).stdout)
     rejected = command("serve", "--memory", "--host", "0.0.0.0", "--port", "0")
     assert "verify them with --auth strict, or add --trust-network" in rejected.stderr
-    server = start_server("--memory", "--host", "0.0.0.0", "--auth", "strict", *FILE)
+    server = start_server("--memory", "--host", "0.0.0.0", "--auth", "strict", *FILE, "--trust-network")
     assert client(server.port, key).list_tables()["TableNames"] == []

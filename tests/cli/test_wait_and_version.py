@@ -132,7 +132,7 @@ def test_wait_reads_the_port_file(answering: tuple[type[Answers], int], tmp_path
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--url", "https://127.0.0.1:1"], "is not an http:// address"),
+        (["--url", "ftp://127.0.0.1:1"], "is not an http:// or https:// address"),
         (["--url", "http://"], "is not an http:// or https:// address"),
         (["--url", "http://127.0.0.1:x"], "is not an http:// or https:// address"),
         (["--url", "http://127.0.0.1:99999"], "is not an http:// or https:// address"),

@@ -21,6 +21,7 @@ _COMMANDS = {
     "seed": "seed.seed",
     "serve": "serving.serve",
     "streams": "streams.streams",
+    "tls": "tls.tls",
     "wait": "waiting.wait",
 }
 """Module and function of each, in this package."""

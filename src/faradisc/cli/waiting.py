@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,9 @@ from faradisc.addresses import completed, http_address
 from faradisc.cli.databases import HOST, LOCAL_URL, PORT
 from faradisc.clock import Clock, SystemClock
 from faradisc.server.settings import ENVIRONMENT_PREFIX
+
+if TYPE_CHECKING:
+    from http.client import HTTPConnection
 
 PAUSE_S = 0.05
 PROBE_S = 5.0
@@ -51,9 +55,8 @@ class _Target:
             parts = http_address(completed(url)) if url else None
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--url") from None
-        if parts is not None and parts.scheme != "http":
-            raise click.BadParameter(f"{url!r} is not an http:// address", param_hint="--url")
-        self._port = port if parts is None else parts.port or 80
+        self._scheme = "http" if parts is None else parts.scheme
+        self._port = port if parts is None else parts.port or (443 if self._scheme == "https" else 80)
         self._host = host if parts is None else str(parts.hostname)
         self._port_file = Path(port_file) if port_file else None
         if not self._port and self._port_file is None:
@@ -63,7 +66,7 @@ class _Target:
         if self._port_file is not None:
             return f"the server of port file {self._port_file}"
         host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}"
+        return f"{self._scheme}://{host}:{self._port}"
 
     def probe(self, timeout_s: float) -> str:
         """Returns the reason why the server is not ready; empty when it is."""
@@ -77,7 +80,10 @@ class _Target:
                 return "the file does not exist"
             except (OSError, ValueError) as error:
                 return f"the file has no port ({error})"
-        connection = http.client.HTTPConnection(self._host, port, timeout=timeout_s)
+        try:
+            connection = self._connection(port, timeout_s)
+        except OSError as error:
+            return f"AWS_CA_BUNDLE cannot be used ({error})"
         try:
             connection.request("GET", READY_PATH)
             answer = connection.getresponse()
@@ -87,6 +93,17 @@ class _Target:
         finally:
             connection.close()
         return "" if answer.status == 200 else f"it answered {answer.status} {_status_in(body)}".rstrip()
+
+    def _connection(self, port: int, timeout_s: float) -> HTTPConnection:
+        import http.client  # noqa: PLC0415 - see probe
+
+        if self._scheme == "http":
+            return http.client.HTTPConnection(self._host, port, timeout=timeout_s)
+        import ssl  # noqa: PLC0415
+
+        # The variable with which boto3 and the AWS CLI are given the server's certificate too.
+        trusted = ssl.create_default_context(cafile=os.environ.get("AWS_CA_BUNDLE"))
+        return http.client.HTTPSConnection(self._host, port, timeout=timeout_s, context=trusted)
 
 
 def wait_until_ready(target: _Target, timeout_s: float, clock: Clock) -> str:

@@ -14,6 +14,18 @@ from faradisc.clock import Entropy
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Where the requests of a connection come from."""
+
+    address: str = ""
+    """The client's, without its port; "" in the same process."""
+    is_tls: bool = False
+
+
+IN_PROCESS = Peer()
+
+
 @dataclass(slots=True)
 class HttpRequest:
     """A whole request; the body is not decompressed.
@@ -26,6 +38,7 @@ class HttpRequest:
     target: bytes
     headers: dict[bytes, bytes]
     body: bytes
+    peer: Peer = IN_PROCESS
 
 
 @dataclass(slots=True)

@@ -100,9 +100,9 @@ def _explain(error: OSError, host: str, port: int) -> str:
     return f"Cannot listen on {host} port {port}: {error.strerror or error}."
 
 
-def url_of(host: str, port: int) -> str:
+def url_of(host: str, port: int, scheme: str = "http") -> str:
     """Returns the URL for clients on this machine; the "any" addresses become loopback."""
     name = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(host, host)
     if ":" in name and not name.startswith("["):
         name = f"[{name}]"
-    return f"http://{name}:{port}"
+    return f"{scheme}://{name}:{port}"

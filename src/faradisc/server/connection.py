@@ -17,7 +17,7 @@ a close with unread bytes would reset the connection, and the client would see t
 answer.
 
 Times are counted in ticks of about a second, so a request needs neither a clock nor a timer. TLS is the
-transport's.
+transport's (tls.py).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from http import HTTPStatus
 from typing import Any, cast
 
 from faradisc.limits import KB, MB
-from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.http import HttpRequest, HttpResponse, Peer
 from faradisc.protocol.response import encode
 from faradisc.server.driver import PENDING, start
 from faradisc.server.load import BUSY, COUNTED_BYTES_MIN, IdleConnections, Load
@@ -152,6 +152,7 @@ class Connection(asyncio.Protocol):
         shared = self._shared
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
+        self._reader.peer = Peer(self.address, transport.get_extra_info("sslcontext") is not None)
         shared.connections.add(self)
         shared.by_address[self.address] += 1
         load = shared.load
@@ -198,12 +199,13 @@ class Connection(asyncio.Protocol):
             self._pause_reading()
 
     def eof_received(self) -> bool:
-        """The client sends nothing more. Returns True to keep the other direction open for answers."""
+        """The client sends nothing more. Returns True to keep the other direction open for answers, which
+        TLS does not allow."""
         if self._lingers:
             return False
         self._reader.feed_eof()
         if self._running or self._queue:
-            return True
+            return not self._reader.peer.is_tls
         if self._reader.state is REJECTED:
             self._run_queue()
         return False

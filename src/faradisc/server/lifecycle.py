@@ -43,6 +43,7 @@ from faradisc.server.serving import Serving, keep_watching, watch_pause_s
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.server.site import Site
 from faradisc.server.timekeeping import data_clock, keep_time
+from faradisc.server.tls import TlsAcceptor, TlsFiles
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
@@ -69,16 +70,14 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     Raises SettingsError, AddressError, StorageError, PortFileError before it is ready, nothing later.
     """
     addresses = resolve(settings.host)
-    verified = settings.trust_network or settings.auth == "strict"
-    if not verified and not all(is_loopback(each) for each in addresses):
-        raise SettingsError(
-            f"Refusing to listen on {settings.host}: every client that reaches this machine could read and "
-            "write all data, since signatures are not verified; verify them with --auth strict, or add "
-            "--trust-network if that is intended."
-        )
+    if not settings.trust_network and not all(is_loopback(each) for each in addresses):
+        _check_network(settings)
     clock = SystemClock()
     authenticate = _authenticator(settings, clock)
     load = Load()
+    tls = None
+    if settings.tls_cert:
+        tls = TlsAcceptor(TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca))
     pages = _admin_pages(settings, addresses, authenticate, load)
     site = Site(authenticate, pages, _origins(settings, addresses))
     sockets = bind(settings.host, addresses, settings.port)
@@ -86,8 +85,24 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     _raise_open_files_limit()
     os.umask(0o077)  # data, traces and exported files are readable by this user only
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        listener = Listener(site.handle, clock, load)
-        runner.run(_run(settings, site, listener, sockets, clock=clock, out=out))
+        listener = Listener(site.handle, clock, load, tls)
+        runner.run(_run(settings, site, listener, sockets, tls, clock=clock, out=out))
+
+
+def _check_network(settings: ServerSettings) -> None:
+    """Raises SettingsError unless signatures are verified and data are encrypted on their way."""
+    if settings.auth != "strict":
+        raise SettingsError(
+            f"Refusing to listen on {settings.host}: every client that reaches this machine could read and "
+            "write all data, since signatures are not verified; verify them with --auth strict, or add "
+            "--trust-network if that is intended."
+        )
+    if not settings.tls_cert:
+        raise SettingsError(
+            f"Refusing to listen on {settings.host}: others could read the data between this machine and its "
+            "clients, since it is not encrypted there; give --tls-cert and --tls-key (`faradisc "
+            "tls self-signed` makes them), or add --trust-network if that is intended."
+        )
 
 
 def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
@@ -164,6 +179,7 @@ async def _run(
     site: Site,
     listener: Listener,
     sockets: Sequence[socket.socket],
+    tls: TlsAcceptor | None,
     *,
     clock: Clock,
     out: TextIO,
@@ -172,6 +188,8 @@ async def _run(
     port_file = PortFile(settings.port_file, port) if settings.port_file else None
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
+    if tls is not None and hasattr(signal, "SIGHUP"):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, tls.reload)
     await listener.start(sockets)
     # The database's clock; signatures and HTTP use the machine's.
     database_clock, stored_time = data_clock(settings, clock)
@@ -290,7 +308,7 @@ async def _open_store(settings: ServerSettings) -> Store:
 
 def banner(settings: ServerSettings, port: int) -> str:
     """Returns the text printed when the server is ready: its address, its data, and a command to try."""
-    url = url_of(settings.host, port)
+    url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
     data = "in memory, gone at the end" if settings.memory else os.path.abspath(settings.data_dir)
     apart = ", each region apart" if settings.per_region else ""
     any_key = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if settings.auth == "lenient" else ""

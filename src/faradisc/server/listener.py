@@ -10,6 +10,7 @@ from email.utils import formatdate
 from faradisc.clock import Clock
 from faradisc.server.connection import Connection, Handler, Shared
 from faradisc.server.load import Load
+from faradisc.server.tls import TlsAcceptor
 
 TICK_S = 1.0
 TICKS_PER_SWEEP = 5
@@ -24,9 +25,13 @@ def http_date(now_ns: int) -> bytes:
 class Listener:
     """All connections of one server."""
 
-    def __init__(self, handle: Handler, clock: Clock, load: Load | None = None) -> None:
+    def __init__(
+        self, handle: Handler, clock: Clock, load: Load | None = None, tls: TlsAcceptor | None = None
+    ) -> None:
+        """tls: accepts the connections; None: over plain TCP."""
         self.shared = Shared(handle, load=load or Load())
         self._clock = clock
+        self._tls = tls
         self._servers: list[asyncio.Server] = []
         self._timer: asyncio.TimerHandle | None = None
         self._quiet = asyncio.Event()
@@ -36,6 +41,11 @@ class Listener:
         loop = asyncio.get_running_loop()
         self.shared.date = http_date(self._clock.now_ns())
         self._timer = loop.call_later(TICK_S, self.tick)
+        if self._tls is not None:
+            for each in sockets:
+                each.listen(BACKLOG)
+            self._tls.start(sockets, lambda: Connection(self.shared), self.shared.load)
+            return
         for each in sockets:
             server = await loop.create_server(lambda: Connection(self.shared), sock=each, backlog=BACKLOG)
             self._servers.append(server)
@@ -45,6 +55,8 @@ class Listener:
         shared = self.shared
         for server in self._servers:
             server.close()
+        if self._tls is not None:
+            self._tls.close()
         shared.draining = True
         shared.on_quiet = self._check_quiet
         for connection in list(shared.connections):

@@ -18,7 +18,7 @@ from typing import Final, Literal
 import httptools
 
 from faradisc.limits import KB, REQUEST_BODY_BYTES_MAX
-from faradisc.protocol.http import HttpRequest
+from faradisc.protocol.http import IN_PROCESS, HttpRequest
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +81,7 @@ class RequestReader:
         "awaits_continue",
         "body_began",
         "head_began",
+        "peer",
         "rejection",
         "requests",
         "state",
@@ -98,6 +99,7 @@ class RequestReader:
         """The tick when the head was complete, in BODY."""
         self.awaits_continue = False
         """Whether the client waits for `100 Continue` before it sends the body."""
+        self.peer = IN_PROCESS
         self._parser = httptools.HttpRequestParser(self)
         self._tick = 0
         self._fed = 0
@@ -212,7 +214,7 @@ class RequestReader:
         body = self._body
         if not isinstance(body, bytes):
             body = bytes(body)
-        self.requests.append(HttpRequest(method, self._target, self._headers, body))
+        self.requests.append(HttpRequest(method, self._target, self._headers, body, self.peer))
         changes = ON_MESSAGE_COMPLETE if parser.should_keep_alive() else ON_LAST_MESSAGE_COMPLETE
         self.state = changes[self.state]
         self._forget_request()

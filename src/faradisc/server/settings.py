@@ -81,6 +81,13 @@ class ServerSettings:
         0.0, "How far the latest moment that a table can be restored to is behind the clock, in seconds."
     )
     auth: str = _setting("lenient", "lenient accepts any well-formed signature, strict verifies each.")
+    tls_cert: str = _setting(
+        "", "PEM file of the server's certificate: serve TLS only; SIGHUP reads these files again."
+    )
+    tls_key: str = _setting("", "PEM file of the certificate's private key.")
+    tls_client_ca: str = _setting(
+        "", "PEM file of authorities: accept only clients with a certificate of one of them."
+    )
     cors: str = _setting(
         "", "Origins whose pages may use a server that does not verify signatures, with commas; * for any."
     )
@@ -106,7 +113,9 @@ class ServerSettings:
         False, "Stop the clock; only POST /_faradisc/clock moves it, so that a test passes a day in a call."
     )
     time_scale: float = _setting(1.0, "Speed of the database's clock, as a multiple of the machine's.")
-    trust_network: bool = _setting(False, "Listen beyond this machine although signatures are not verified.")
+    trust_network: bool = _setting(
+        False, "Listen beyond this machine without TLS, or without verified signatures."
+    )
 
     def __post_init__(self) -> None:
         """Raises SettingsError."""
@@ -151,6 +160,10 @@ class ServerSettings:
             raise SettingsError(f"Authentication is lenient or strict, not {self.auth!r}.")
         if (self.auth == "strict") != bool(self.credentials_file):
             raise SettingsError("--auth strict and --credentials-file need each other; give both or neither.")
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise SettingsError("--tls-cert and --tls-key need each other; give both or neither.")
+        if self.tls_client_ca and not self.tls_cert:
+            raise SettingsError("--tls-client-ca needs TLS: give --tls-cert and --tls-key too.")
         if self.kinesis_endpoint_url:
             _check_address("Kinesis", self.kinesis_endpoint_url)
         if self.s3_endpoint not in ("", "aws"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -17,6 +18,7 @@ from faradisc.clock import ManualClock
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.connection import Handler
 from faradisc.server.listener import Listener
+from faradisc.server.tls import TlsAcceptor
 
 PATIENCE_S = 20
 """A test that hangs fails after this; no test waits for it otherwise."""
@@ -71,8 +73,8 @@ class Running:
         self.port = port
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[Client]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 26)
+    async def client(self, tls: ssl.SSLContext | None = None) -> AsyncIterator[Client]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, limit=1 << 26, ssl=tls)
         try:
             yield Client(reader, writer)
         finally:
@@ -80,11 +82,11 @@ class Running:
 
 
 @asynccontextmanager
-async def serving(handle: Handler) -> AsyncIterator[Running]:
+async def serving(handle: Handler, tls: TlsAcceptor | None = None) -> AsyncIterator[Running]:
     bound = socket.socket()
     bound.bind(("127.0.0.1", 0))
     bound.setblocking(False)
-    listener = Listener(handle, ManualClock())
+    listener = Listener(handle, ManualClock(), tls=tls)
     await listener.start([bound])
     try:
         yield Running(listener, bound.getsockname()[1])
@@ -94,7 +96,7 @@ async def serving(handle: Handler) -> AsyncIterator[Running]:
 
 
 @pytest.fixture
-def serve() -> Callable[[Handler], AbstractAsyncContextManager[Running]]:
+def serve() -> Callable[..., AbstractAsyncContextManager[Running]]:
     return serving
 
 

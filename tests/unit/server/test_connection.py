@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
-from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.http import HttpRequest, HttpResponse, Peer
 from faradisc.server import request_reader as limits
 from faradisc.server.connection import REQUESTS_PER_TURN
 
@@ -46,6 +46,7 @@ def test_a_request_reaches_the_handler_whole(serve: Any, run: Run, echo: Any) ->
                 b"/p?q=1",
                 {b"host": b"x", b"content-length": b"5", b"x-amz-target": b"T", b"x-a": b"1"},
                 b"hello",
+                Peer("127.0.0.1"),
             )
         ]
 
