@@ -34,6 +34,13 @@ BOUNDARY: Final = "permissions boundary"
 SESSION: Final = "session policy"
 TRUST: Final = "role trust policy"
 
+ACCOUNT: Final = 1
+"""How directly a Principal element names a caller. Its account: the caller's policies must allow too."""
+PARENT: Final = 2
+"""A session's role, or the user behind a federated user: boundary and session policies still count."""
+DIRECT: Final = 3
+"""The caller itself, or everything: boundary and session policies do not count in the same account."""
+
 PrincipalKind = Literal["account", "user", "session", "federated"]
 
 Value = str | tuple[str, ...]
@@ -79,6 +86,17 @@ class Principal:
     """aws:PrincipalTag: the tags of the user or role, under those of the session."""
     issued_s: int | None = None
     """Epoch seconds at which temporary credentials were issued; None for long-term keys."""
+
+    @cached_property
+    def names(self) -> Mapping[str, int]:
+        """The names of the caller in Principal elements, and how direct they are (iam.md section 3.2)."""
+        names = {"*": DIRECT, self.account: ACCOUNT}
+        if self.kind == "account":
+            return names
+        ids = {self.arn: DIRECT, self.user_id: DIRECT, self.role_arn: PARENT}
+        if self.kind == "session":
+            ids[self.user_id.partition(":")[0]] = PARENT
+        return names | {name: grant for name, grant in ids.items() if name}
 
     @cached_property
     def keys(self) -> Mapping[str, str]:
@@ -135,7 +153,8 @@ class Statement:
     applies: Callable[[str, Request], bool]
     """Whether action (lower-cased), resource and conditions match. The principal is not asked."""
     grant: Callable[[Principal, bool], int] | None
-    """How directly a statement with a Principal names a caller (principals.py); None in identity policies."""
+    """How directly its Principal names a caller, 0 if not at all; the flag says whether the caller has a
+    boundary. None in identity policies."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,6 +193,8 @@ class Decision:
     policy: str = ""
     """The name of the policy; empty where none decided."""
     sid: str = ""
+    error: str = ""
+    """Why evaluation failed, which denies; empty where it did not."""
 
     def sentence(self, request: Request, resource: str | None = None) -> str:
         """Returns the service's sentence for a denial (iam.md section 6.1).
