@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from faradisc import __version__
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Throttled
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
@@ -39,6 +40,9 @@ from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices
 from faradisc.storage.api import Store
+
+if TYPE_CHECKING:
+    from faradisc.engine.cluster.cluster import Cluster
 
 T = TypeVar("T")
 
@@ -83,10 +87,17 @@ class Settings:
     """Runs the reading and checking of a large request body on another thread; None: in this one."""
 
 
+COMMON_SETTINGS = (
+    *("account", "region", "per_region", "transition_ms", "shard_lifetime_s", "ttl_delay_s"),
+    *("ttl_change_interval_s", "collection_bytes_max", "throughput", "throughput_tables", "restorable_lag_s"),
+)
+"""Settings that all nodes of a shared store must have in common."""
+
+
 class Database:
     """Executes operations on a store. Used by one thread (one event loop) at a time."""
 
-    def __init__(self, backend: Backend, settings: Settings) -> None:
+    def __init__(self, backend: Backend, settings: Settings, cluster: Cluster | None = None) -> None:
         self.backend = backend
         """The parts of the database: store, catalog, clock, exchange, backups and the others."""
         self.settings = settings
@@ -110,24 +121,30 @@ class Database:
         """The operations of administrators."""
         self.checks = OnlineCheck(store, backend.clock, backend.backups.storage)
         """Checks of the whole database while it serves requests (`faradisc check --url`)."""
-        self._workers = Workers(
-            (
-                Job("deleted tables", catalog.end_deletions),
-                Job("throughput", catalog.throughput.step),
-                Job("index backfill", lambda: backfill_step(store, catalog)),
-                Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
-                Job("stream retention", catalog.streams.step),
-                Job("expiry backfill", lambda: fill_step(store, catalog)),
-                Job("expiry", self._sweeper.step),
-                Job("Kinesis delivery", backend.kinesis.step),
-                *self.other_services.jobs,
-                Job("exports and imports", backend.exchange.step),
-                Job("check", self.checks.step),
-                Job("backups", backend.backups.step),
-                Job("restores", backend.restores.step),
-                Job("recovery periods", backend.periods.step),
-            )
+        own: tuple[Job, ...] = (
+            Job("deleted tables", catalog.end_deletions),
+            Job("throughput", catalog.throughput.step),
+            Job("check", self.checks.step),
         )
+        leased: tuple[Job, ...] = (
+            Job("index backfill", lambda: backfill_step(store, catalog)),
+            Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
+            Job("stream retention", catalog.streams.step),
+            Job("expiry backfill", lambda: fill_step(store, catalog)),
+            Job("expiry", self._sweeper.step),
+            Job("Kinesis delivery", backend.kinesis.step),
+            *self.other_services.jobs,
+            Job("exports and imports", backend.exchange.step),
+            Job("backups", backend.backups.step),
+            Job("restores", backend.restores.step),
+            Job("recovery periods", backend.periods.step),
+        )
+        if cluster is not None:
+            own = (Job("heartbeat", cluster.nodes.step), *own)
+            leased = tuple(map(cluster.leased, leased))
+        self.cluster = cluster
+        """This node among others; None: the store is embedded."""
+        self._workers = Workers((*own, *leased))
 
     @classmethod
     async def open(
@@ -140,6 +157,7 @@ class Database:
         kinesis: Sender | None = None,
         locations: Locations | None = None,
         backup_storage: BackupStorage | None = None,
+        address: str = "",
     ) -> Database:
         """Opens the database in a store. Raises StorageError.
 
@@ -147,10 +165,25 @@ class Database:
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
         be switched on.
         locations: where exports are written and imports are read; without them there are none.
+        address: that other nodes of a shared store show of this one.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
         entropy = entropy or SystemEntropy()
+        cluster: Cluster | None = None
+        if store.shared:
+            from faradisc.engine.cluster.cluster import Cluster  # noqa: PLC0415 - few stores are shared
+            from faradisc.engine.cluster.leases import fenced  # noqa: PLC0415
+
+            cluster = await Cluster.join(
+                store,
+                clock,
+                entropy,
+                address=address,
+                version=__version__,
+                settings={name: getattr(settings, name) for name in COMMON_SETTINGS},
+            )
+            store = fenced(store)
         catalog = Catalog(
             store,
             clock,
@@ -194,7 +227,7 @@ class Database:
             ttl_change_interval_s=settings.ttl_change_interval_s,
             yield_control=settings.yield_control,
         )
-        database = cls(backend, settings)
+        database = cls(backend, settings, cluster)
         await database.other_services.load()
         return database
 
@@ -288,4 +321,6 @@ class Database:
         with suppress(StorageError):
             await self.backend.catalog.throughput.close()
         await self.backend.backups.close()
+        if self.cluster is not None:
+            await self.cluster.leave()
         await self.backend.store.close()

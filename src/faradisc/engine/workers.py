@@ -20,6 +20,10 @@ class Job:
     name: str
     step: Step
     """Does one bounded piece of work. Returns False when there was nothing to do."""
+    taken: Callable[[], Awaitable[None]] | None = None
+    """Called before the first step after this node has become the one of several that runs the job."""
+    lost: Callable[[], Awaitable[None]] | None = None
+    """Called when another node runs the job from now on."""
 
 
 class Workers:

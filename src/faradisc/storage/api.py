@@ -180,6 +180,11 @@ class Store(ReadOnlyStore, Protocol):
         each other in engines that lock parts."""
         ...
 
+    async def now_ns(self) -> int | None:
+        """Returns the time of the store in nanoseconds since the epoch: one clock for all processes. None if
+        it has no clock, because its processes have the same."""
+        ...
+
     @property
     def failure(self) -> errors.StorageError | None:
         """Returns why the store rejects every write until it is opened again; None if it does not."""

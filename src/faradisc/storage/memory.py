@@ -186,6 +186,9 @@ class MemoryStore(_View):
         self.slots = NETWORKED_SLOTS if self.shared else EMBEDDED_SLOTS
         self._snapshots: list[_Snapshot] = []
 
+    async def now_ns(self) -> None:
+        return None
+
     @property
     def failure(self) -> StorageError | None:
         return None

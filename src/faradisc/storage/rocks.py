@@ -359,6 +359,9 @@ class RocksStore(LiveReader):
         if version > self._durability.synced:
             raise self._write_error()
 
+    async def now_ns(self) -> None:
+        return None
+
     @property
     def failure(self) -> StorageError | None:
         return None if isinstance(self._failure, Closed) else self._failure

@@ -46,6 +46,9 @@ SCALING_PART = b"\x00\x00\x00\x00\x11"
 METER_PART = b"\x00\x00\x00\x00\x04"
 BACKUPS_PART = b"\x00\x00\x00\x00\x05"
 EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
+NODES_PART = b"\x00\x00\x00\x00\x07"
+LEASES_PREFIX = b"\x00\x00\x00\x00\x08"
+"""With the name of a lease after it."""
 _JOB_KINDS = (b"backfill", b"ttl", b"restore")
 
 

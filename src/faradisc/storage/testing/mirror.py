@@ -150,6 +150,10 @@ class MirrorStore(_MirrorReader):
         slots: int = self._stores[0].slots
         return slots
 
+    async def now_ns(self) -> int | None:
+        now_ns: int | None = await self._stores[0].now_ns()
+        return now_ns
+
     @property
     def failure(self) -> StorageError | None:
         left, right = self._stores
