@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from faradisc.auth.identity import Identity
+
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
@@ -16,6 +18,8 @@ class AccessKey:
     token: str | None = field(default=None, repr=False)
     expires_s: int | None = None
     """Epoch seconds; None for a key that does not expire."""
+    identity: Identity | None = field(default=None, repr=False)
+    """The user or session whose key it is; None for one of the account's own, which has all rights."""
 
 
 class Keyring(Protocol):

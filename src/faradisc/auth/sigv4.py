@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import parse_qsl
 
+from faradisc.auth.identity import Identity
 from faradisc.errors import (
     IncompleteSignatureException,
     InvalidSignatureException,
@@ -83,6 +84,8 @@ class Credential:
     service: str
     signed_headers: tuple[str, ...]
     """Lower-case names in the order given."""
+    identity: Identity | None = field(default=None, repr=False)
+    """Whose policies limit the request; None where the signer has all rights."""
 
 
 @dataclass(frozen=True, slots=True)

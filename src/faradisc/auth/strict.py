@@ -26,7 +26,7 @@ import hmac
 import re
 from calendar import timegm
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from operator import itemgetter
@@ -173,13 +173,16 @@ class StrictAuthenticator:
         expected = signature_of(made, string_to_sign(timestamp, "/".join(parts.scope), canonical))
         if not hmac.compare_digest(expected.encode(), parts.signature.encode()):
             raise InvalidSignatureException(MISMATCH)
+        credential = replace(parts.credential, identity=key.identity)
         if header is not None and parts.query is None and is_whole_before_signature(header):
-            self._cache(header, parts, key, made)
-        return parts.credential
+            self._cache(header, credential, parts, key, made)
+        return credential
 
-    def _cache(self, header: bytes, parts: Parts, key: AccessKey, made: bytes) -> None:
+    def _cache(
+        self, header: bytes, credential: Credential, parts: Parts, key: AccessKey, made: bytes
+    ) -> None:
         """Caches a header whose signature was right."""
-        names = parts.credential.signed_headers
+        names = credential.signed_headers
         if "x-amz-date" not in names or len(names) < 2 or any("%" in name for name in names):
             return
         lines = "".join(f"{name}:%b\n" for name in names)
@@ -187,10 +190,10 @@ class StrictAuthenticator:
         if len(self._signers) >= CACHED_HEADERS_MAX:
             self._signers.clear()
         self._signers[header[: header.rfind(_SIGNATURE)]] = _Signer(
-            credential=parts.credential,
+            credential=credential,
             token=(key.token or "").encode(),
             expires_s=key.expires_s,
-            date=parts.credential.date.encode("latin-1"),
+            date=credential.date.encode("latin-1"),
             scope=f"\n{'/'.join(parts.scope)}\n".encode("latin-1"),
             signing=Signing(made),
             values_of=itemgetter(*encoded),

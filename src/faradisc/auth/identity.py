@@ -1,0 +1,24 @@
+"""The caller of a request whose key is a user's or a session's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Principal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identity:
+    """A principal and its policies. The account's own keys have none: their requests are not tested.
+
+    It never changes. A keyring returns another one after a change of the principal's policies, of its groups
+    or tags, and with it a new `generation`.
+    """
+
+    principal: Principal
+    policies: Policies
+    """Without a resource's."""
+    decided: dict[tuple[str, str], tuple[CompiledPolicy | None, Decision]] = field(
+        default_factory=dict, repr=False
+    )
+    """By action and resource: decisions that follow from these alone and the resource's policy, with it."""
