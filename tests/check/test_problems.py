@@ -7,6 +7,7 @@ leaves a database that both the check and the tests' own walk (fixtures/integrit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -535,43 +536,41 @@ def test_trimmed_log_is_clean(process: InProcess) -> None:
     assert look(process).clean
 
 
+NO_TILING = "its open shards do not cover all items once"
+
+
 @pytest.mark.parametrize(
     ("alter", "problem"),
     [
-        (lambda first: first[1].__class__(first[1].began_ns, first[0].first, 5), "a generation of shards"),
-        (lambda first: first[1].__class__(1, first[1].first, first[0].began_ns), "a generation of shards"),
-        (
-            lambda first: first[1].__class__(
-                first[1].began_ns, tuple(n - 1 for n in first[1].first), first[0].began_ns
-            ),
-            "a shard ends without the entry that closes it",
-        ),
-        (
-            lambda first: first[1].__class__(
-                first[1].began_ns, tuple(n + 99 for n in first[1].first), first[0].began_ns
-            ),
-            "a shard begins after the end of its log",
-        ),
-        (
-            lambda first: first[1].__class__(first[1].began_ns, (1,), 5),
-            "a generation does not have one shard",
-        ),
+        ({"began_ns": 1}, "a shard does not follow its parent"),
+        ({"first": 1}, "a shard does not follow its parent"),
+        ({"slot": 2}, "a shard does not follow its parent"),
+        ({"low": bytes.fromhex("3f"), "parent_id": None}, NO_TILING),
+        ({"high": None}, NO_TILING),
+        ({"slot": 9, "parent_id": None}, NO_TILING),
+        ({"first": 1000, "parent_id": None}, "a shard begins after the end of its log"),
+        ({"last": 1}, "a shard ends without the entry that closes it"),
     ],
 )
-def test_wrong_lineage_is_reported(
-    process: InProcess, alter: Callable[[list[Any]], Any], problem: str
-) -> None:
+def test_wrong_lineage_is_reported(process: InProcess, alter: dict[str, Any], problem: str) -> None:
     state = stream_state(process)
-    assert len(state.generations) == 2
-    state.generations[1] = alter(state.generations)
+    assert [shard.slot for shard in state.shards] == [0, 1, 2, 3] * 2
+    state.shards[5] = replace(state.shards[5], **alter)
     put_stream(process, state)
     found = stream_problems(process)
-    assert found
     assert any(each.startswith(problem) for each in found), found
+
+
+def test_a_shard_that_is_missing_is_reported(process: InProcess) -> None:
+    state = stream_state(process)
+    del state.shards[6]
+    put_stream(process, state)
+    (problem,) = stream_problems(process)
+    assert problem.startswith(NO_TILING)
 
 
 def test_stream_without_shards(process: InProcess) -> None:
     state = stream_state(process)
-    state.generations = []
+    state.shards = []
     put_stream(process, state)
     assert stream_problems(process) == ["it has no shards"]

@@ -1,7 +1,8 @@
 """A stream replayed into an empty table equals the table, whatever was written.
 
 What it proves: every change of an item is in the stream once, in order per item, with its images, and nothing
-else is; over single writes, batches, transactions, expiry, shard rolls, and restarts on RocksDB. A consumer
+else is; over single writes, batches, transactions, expiry, shard rolls, splits of partitions, and restarts on
+RocksDB. A consumer
 that misses, repeats or swaps a record ends with another table; each old image is compared with the result of
 the records before it. Retention is a day, so the histories stay within one.
 """
@@ -18,7 +19,7 @@ from botocore.exceptions import ClientError
 from faradisc.clock import ManualClock
 from fixtures.in_process import InProcess
 from fixtures.schemas import everything, item, new_name, schema
-from fixtures.streamed import Streamed, replay, streamed_in
+from fixtures.streamed import replay, streamed_in
 
 KEYS = [item(p=f"p{n % 5}", r=n // 5) for n in range(20)]
 STEPS = 250
@@ -28,16 +29,24 @@ CHECK_EVERY = 25
 class History:
     """Random writes to one table, and a reader that follows its stream."""
 
-    def __init__(self, seed: int, streamed: Streamed, clock: ManualClock) -> None:
+    def __init__(self, seed: int, process: InProcess, clock: ManualClock) -> None:
         self.random = random.Random(seed)
         self.clock = clock
-        self.streamed = streamed
+        self.opened(process)
         self.name = new_name()
+        members = schema("p:S", "r:N", gsi={"by-n": ("n:N", "", "ALL")} if seed % 2 else None)
+        if seed % 4 == 0:  # one partition at first, not four
+            members |= {
+                "BillingMode": "PROVISIONED",
+                "ProvisionedThroughput": {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5},
+            }
+        streamed = self.streamed
         streamed.dynamodb.create_table(
             TableName=self.name,
-            **schema("p:S", "r:N", gsi={"by-n": ("n:N", "", "ALL")} if seed % 2 else None),
+            **members,
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
         )
+        self.partitions = 1 if seed % 4 == 0 else 4
         streamed.dynamodb.update_time_to_live(
             TableName=self.name, TimeToLiveSpecification={"Enabled": True, "AttributeName": "exp"}
         )
@@ -47,6 +56,11 @@ class History:
         """The last sequence number read of each shard."""
         self.ended: set[str] = set()
         """Shards that have been read to their end."""
+
+    def opened(self, process: InProcess) -> None:
+        """Goes on with a process that was just opened."""
+        self.local = process.local
+        self.streamed = streamed_in(process)
 
     # --- Writing ---
 
@@ -59,7 +73,8 @@ class History:
         return found
 
     def write(self) -> None:
-        kind = self.random.choice(("put", "delete", "update", "update", "batch", "transaction", "clock"))
+        kinds = ("put", "delete", "update", "update", "batch", "transaction", "clock")
+        kind = self.random.choice(kinds) if self.random.random() > 0.03 else "split"
         db = self.streamed.dynamodb
         try:
             if kind == "put":
@@ -72,6 +87,9 @@ class History:
                 db.batch_write_item(RequestItems={self.name: self.batch()})
             elif kind == "transaction":
                 db.transact_write_items(TransactItems=self.transaction())
+            elif kind == "split":
+                self.partitions += self.random.randrange(1, 4)
+                self.local.change_capacity(self.name, {"partitions": self.partitions})
             else:
                 self.clock.advance(self.random.choice((1, 300, 1800)))
         except ClientError as refused:
@@ -154,6 +172,8 @@ class History:
 
     def check(self) -> None:
         self.catch_up()
+        opened = [each for each in self.streamed.shards(self.arn) if each["ShardId"] not in self.ended]
+        assert len(opened) == self.partitions
         found = everything(self.streamed.dynamodb.scan, TableName=self.name, Limit=7)
         assert sorted(map(repr, found)) == sorted(map(repr, self.replayed.values()))
 
@@ -163,7 +183,7 @@ def test_the_replayed_stream_is_the_table(
     bugs_surface: None, in_process_only: None, clock: ManualClock, seed: int
 ) -> None:
     process = InProcess(clock=clock)
-    history = History(seed, streamed_in(process), clock)
+    history = History(seed, process, clock)
     for step in range(STEPS):
         history.write()
         if step % CHECK_EVERY == 0:
@@ -179,13 +199,13 @@ def test_the_replayed_stream_is_the_table_across_restarts(
     bugs_surface: None, in_process_only: None, clock: ManualClock, tmp_path: Path, seed: int
 ) -> None:
     process = InProcess(tmp_path / "data", clock=clock)
-    history = History(seed, streamed_in(process), clock)
+    history = History(seed, process, clock)
     for step in range(120):
         history.write()
         if step % 30 == 0:
             process.close()
             process = InProcess(tmp_path / "data", clock=clock)
-            history.streamed = streamed_in(process)
+            history.opened(process)
         if step % 40 == 0:
             history.check()
     history.check()

@@ -8,7 +8,8 @@ release opens every earlier format and rejects a later one.
 
     1   Rows, logs and part states in one RocksDB keyspace (docs/formats/storage.md).
     2   More kinds of rows: histories of tables, whose parts' names have a day, and more parts of the
-        system's own; more members in the catalog's rows. Nothing of format 1 is written differently.
+        system's own; more members in the catalog's rows; streams list their shards. What format 1 has is
+        read as it is.
 
 upgrade.py converts a directory from one format to the next.
 """

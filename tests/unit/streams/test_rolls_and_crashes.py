@@ -103,6 +103,25 @@ def test_a_roll_that_was_cut_in_two_is_done_again() -> None:
     assert scene.read() == [1, 2, 3]
 
 
+def test_a_split_that_was_cut_in_two_is_done_again() -> None:
+    scene = Scene()
+    scene.put(1)
+    administration = scene.database.administration
+    run(administration.change_capacity("table", "us-east-1", "000000000000", {"partitions": 7}))
+    scene.store.refuses = True
+    with pytest.raises(IOFailed):
+        scene.shards()
+    scene.store.refuses = False
+    scene.open()
+    scene.put(2)
+    shards = scene.shards()
+    parents = {shard.get("ParentShardId") for shard in shards[4:]}
+    assert parents <= {shard["ShardId"] for shard in shards[:4]}
+    assert (len(parents), len(shards)) == (3, 4 + 3 * 2)
+    scene.put(3)
+    assert scene.read() == [1, 2, 3]
+
+
 def test_idle_streams_are_left_alone() -> None:
     scene = Scene()
     scene.put(1)

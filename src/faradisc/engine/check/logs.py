@@ -78,7 +78,7 @@ async def verify_stream(
     for slot, part in enumerate(parts_of(state.resource, state.slots)):
         walk = LogWalk(where, slot, state.slots, key)
         counter = inventory.counter(part)
-        ends = {each.first[slot] - 1 for each in state.generations[1:] if len(each.first) > slot}
+        ends = {each.last for each in state.shards if each.slot == slot}
         async for entries in _entries(store, walk, part, counter, tally=tally, report=report):
             report.add_all(
                 Problem(
@@ -120,26 +120,32 @@ async def _entries(
 
 
 def _lineage_problems(where: str, state: StreamState, inventory: Inventory) -> Iterator[Problem]:
-    """Checks that generations follow each other in time and in every slot's numbers."""
-    parts = parts_of(state.resource, state.slots)
-    generations = state.generations
-    for index, generation in enumerate(generations):
-        number = f"number {index}"
-        if len(generation.first) != state.slots:
-            yield Problem(where, "a generation does not have one shard per slot", LOST, number)
-            return
-        before = generations[index - 1] if index else None
-        follows = before is None or (
-            generation.began_ns > before.began_ns
-            and generation.parent_ns == before.began_ns
-            and all(one >= other for one, other in zip(generation.first, before.first, strict=True))
-        )
-        if not follows:
-            yield Problem(where, "a generation of shards does not follow the one before", LOST, number)
-        if inventory.lists_parts and any(
-            first > inventory.parts.get(part, 0) + 1
-            for first, part in zip(generation.first, parts, strict=True)
-        ):
-            yield Problem(where, "a shard begins after the end of its log", ENTRIES_LOST, number)
-    if not generations:
+    """Checks that children follow their parents, and that the open shards cover every slot once."""
+    if not state.shards:
         yield Problem(where, "it has no shards", LOST)
+        return
+    parts = parts_of(state.resource, state.slots)
+    by_id = {shard.id: shard for shard in state.shards}
+    for shard in state.shards:
+        parent = by_id.get(shard.parent_id or "")
+        if parent is not None and not (
+            parent.slot == shard.slot
+            and parent.last == shard.first - 1
+            and parent.ended_ns == shard.began_ns
+            and parent.low <= shard.low
+            and (parent.high is None or (shard.high is not None and shard.high <= parent.high))
+        ):
+            yield Problem(where, "a shard does not follow its parent", LOST, shard.id)
+        if (
+            inventory.lists_parts
+            and shard.slot < state.slots
+            and shard.first > inventory.parts.get(parts[shard.slot], 0) + 1
+        ):
+            yield Problem(where, "a shard begins after the end of its log", ENTRIES_LOST, shard.id)
+    open_ = sorted((each for each in state.shards if each.last is None), key=lambda each: each.low)
+    ranges = [(shard.low, shard.high) for shard in open_]
+    shift = slot_shift(state.slots)
+    if [b"", *(high for _, high in ranges)] != [*(low for low, _ in ranges), None] or any(
+        each.slot != int.from_bytes(each.low[:1], "big") >> shift for each in open_
+    ):
+        yield Problem(where, "its open shards do not cover all items once, each in its slot", LOST)

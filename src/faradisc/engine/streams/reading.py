@@ -1,6 +1,7 @@
 """Reads a stream: the initial position of an iterator, and the records of one answer.
 
-A position in a shard is the log sequence after which reading continues. Entries that end a shard are skipped.
+A position in a shard is the log sequence after which reading continues. Entries that end a shard are skipped,
+and those of other shards in the same log.
 
 Sources: streams.md sections 1 and 4; errors.md section 9. Texts that are not captured there are assumed.
 """
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.engine.streams.records import show
+from faradisc.engine.streams.records import row_key_of, show
 from faradisc.engine.streams.registry import Streams
 from faradisc.engine.streams.shards import Shard, position_of, sequence_number
 from faradisc.engine.streams.stream import Stream
@@ -25,6 +26,10 @@ _ARN = re.compile(
 )
 _FIRST_READ_ENTRIES = 16
 """Entries of the first read, before their mean size is known; each can have two images of 400 KB."""
+_COST_BYTES_MAX = 4 * STREAM_PAGE_BYTES_MAX
+_ENTRY_COST_BYTES = 1000
+"""What one answer reads at most, where an entry costs this much besides its size. A page of the shard's own
+records costs less; entries of other shards may end it early."""
 
 
 def parse_arn(arn: str) -> tuple[str, str, str, str]:
@@ -121,33 +126,36 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
     part = stream.parts[shard.slot]
     state = stream.state
     records: list[dict[str, Any]] = []
-    size = 0
+    size = read = cost = 0
     wanted = min(limit, _FIRST_READ_ENTRIES)
-    while wanted > 0 and not _at_end(shard, after):
+    while len(records) < limit and cost < _COST_BYTES_MAX and not _at_end(shard, after):
         entries = await _entries(streams, part, after, wanted)
         for sequence, entry in entries:
-            if shard.last is not None and sequence > shard.last:
+            if len(records) == limit or (shard.last is not None and sequence > shard.last):
                 break
-            number = sequence_number(shard.slot, sequence)
-            shown = show(
-                entry,
-                number,
-                stream=stream.arn,
-                view_type=state.view_type,
-                region=state.region,
-                key=stream.key,
-            )
+            shown = None
+            if shard.holds(row_key_of(entry)):
+                shown = show(
+                    entry,
+                    sequence_number(shard.slot, sequence),
+                    stream=stream.arn,
+                    view_type=state.view_type,
+                    region=state.region,
+                    key=stream.key,
+                )
             if shown is not None:
                 if records and size + shown.size_bytes > STREAM_PAGE_BYTES_MAX:
                     return RecordsPage(records, after, False, size)
                 records.append(shown.record)
                 size += shown.size_bytes
+            read += 1
+            cost += len(entry) + _ENTRY_COST_BYTES
             after = sequence
         if len(entries) < wanted:
             break
-        # As many as fit into the rest of the page at the mean size so far.
-        mean = size // max(len(records), 1) + 1
-        wanted = min(limit - len(records), (STREAM_PAGE_BYTES_MAX - size) // mean + 1)
+        # As many as fit into the rest of the page at the mean cost so far.
+        fitting = (STREAM_PAGE_BYTES_MAX - size) * read // cost + 1
+        wanted = min(max(limit - len(records), _FIRST_READ_ENTRIES), fitting)
     return RecordsPage(records, after, _at_end(shard, after), size)
 
 

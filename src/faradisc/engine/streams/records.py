@@ -78,6 +78,11 @@ def created_ms(entry: bytes) -> int:
     return int.from_bytes(entry[2:10], "big")
 
 
+def row_key_of(entry: bytes) -> bytes:
+    """Returns the row key of the changed item; b"" at the end of a shard."""
+    return entry[_HEAD.size : _HEAD.size + int.from_bytes(entry[10:12], "big")]
+
+
 class Entry(NamedTuple):
     """A parsed entry of a stream's log, or of a captured log (capture.py)."""
 

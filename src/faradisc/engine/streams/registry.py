@@ -5,13 +5,14 @@ All of it is in memory too. A stream is switched on or off in the commit of its 
 writes these rows (`batch_for`, `put`). Everything later is done here, by a step of the background work, or by
 a reader of the stream before that step has run.
 
-A roll is two commits: the entries that end the open shards, then the row with the log sequences of these
-ends. Readers take the stream's lock, so none sees the state between; entries without a row, left by a crash,
-end nothing and are skipped.
+A roll closes shards that are some hours old, or whose partition has split. It is two commits: the entries
+that end the shards, then the row with the log sequences of these ends. Readers take the stream's lock, so
+none sees the state between; entries without a row, left by a crash, end nothing and are skipped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ import orjson
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.streams.records import ChangeRecorder, created_ms, shard_end
-from faradisc.engine.streams.shards import Generation, Shard, shards_of
+from faradisc.engine.streams.shards import Shard, children, first_shards, slots_for
 from faradisc.engine.streams.stream import RETENTION_NS, Stream, StreamState, label_of
 from faradisc.errors import InternalServerError
 from faradisc.limits import SHARD_LIFETIME_S
@@ -40,9 +41,10 @@ class StreamedTable:
     name: str
     region: str
     account: str
-    slots: int
     key_schema: list[tuple[str, str]]
     types: dict[str, Any]
+    partitions: Sequence[bytes]
+    """Where its partitions begin, ascending; the first one is b""."""
 
 
 class Streams:
@@ -52,10 +54,13 @@ class Streams:
         clock: Clock,
         entropy: Entropy,
         *,
+        partitions: Callable[[StreamState], Sequence[bytes]],
         transition_ns: int,
         shard_lifetime_s: float = SHARD_LIFETIME_S,
     ) -> None:
+        """partitions: where the partitions of an open stream's table begin, as in StreamedTable."""
         self.store = store
+        self._partitions = partitions
         self.clock = clock
         self.transition_ns = transition_ns
         self._entropy = entropy
@@ -102,20 +107,22 @@ class Streams:
         labelled_ns = now_ns
         while (table.namespace, table.name, label_of(labelled_ns)) in self._names:
             labelled_ns += 1_000_000
+        label = label_of(labelled_ns)
+        slots = slots_for(table.partitions)
         return StreamState(
             resource=resource,
-            slots=table.slots,
+            slots=slots,
             namespace=table.namespace,
             table_name=table.name,
             region=table.region,
             account=table.account,
-            label=label_of(labelled_ns),
+            label=label,
             view_type=view_type,
             key_schema=table.key_schema,
             types=table.types,
             secret=self._entropy.token_bytes(16).hex(),
             created_ns=now_ns,
-            generations=[Generation(now_ns, (1,) * table.slots)],
+            shards=first_shards(now_ns, slots, table.partitions, label),
         )
 
     def ending(self, stream: Stream) -> StreamState:
@@ -176,8 +183,13 @@ class Streams:
     async def shards(self, stream: Stream) -> list[Shard]:
         """Returns the current shards, sorted by id. Requires: the stream's lock held."""
         await self._roll(stream)
-        ends = await self.last_sequences(stream.parts) if stream.state.ended_ns is not None else None
-        return shards_of(stream.state.generations, stream.state.label, ends)
+        state = stream.state
+        if state.ended_ns is None:
+            return state.shards
+        ends = await self.last_sequences(stream.parts)
+        return [
+            replace(shard, last=ends[shard.slot]) if shard.last is None else shard for shard in state.shards
+        ]
 
     async def last_sequences(self, parts: tuple[Part, ...]) -> list[int]:
         """Returns the newest log sequence of each part, 0 where none was written."""
@@ -231,32 +243,47 @@ class Streams:
             return
         async with stream.rolling:
             await self._roll(stream)
-            await self._forget_generations(stream, now_ns)
+            await self._forget_shards(stream, now_ns)
             if stream.trim_due_ns <= now_ns:
                 stream.trim_due_ns = await self._trim(stream, now_ns)
 
-    async def _roll(self, stream: Stream) -> bool:
-        """Closes the open shards and opens their children, if due. Requires: the lock held."""
+    async def _roll(self, stream: Stream) -> None:
+        """Closes the open shards that are due, and opens their children. Requires: the lock held."""
         state = stream.state
+        if state.ended_ns is not None:
+            return
         now_ns = self.clock.now_ns()
-        open_ = state.generations[-1]
-        if state.ended_ns is not None or now_ns < open_.began_ns + self._lifetime_ns:
-            return False
-        ended = await self.store.commit([Batch(part, log=[shard_end(now_ns)]) for part in stream.parts])
-        assert not isinstance(ended, Conflict), "nothing was checked"
-        # Shard ids distinguish generations by milliseconds.
-        began_ns = max(now_ns, open_.began_ns + 1_000_000)
-        child = Generation(began_ns, tuple(last + 1 for last in ended), open_.began_ns)
-        await self._store(stream, replace(state, generations=[*state.generations, child]))
-        return True
+        bounds = self._partitions(state)
+        partitions = len(bounds)  # more may come while this waits
+        split = partitions != stream.partitions  # they never merge, so other ones are more
+        closing = [
+            shard
+            for shard in state.shards
+            if shard.last is None
+            and (now_ns >= shard.began_ns + self._lifetime_ns or (split and shard.cuts(bounds)))
+        ]
+        if closing:
+            slots = sorted({shard.slot for shard in closing})
+            entry = shard_end(now_ns)
+            ended = await self.store.commit([Batch(stream.parts[slot], log=[entry]) for slot in slots])
+            assert not isinstance(ended, Conflict), "nothing was checked"
+            lasts = dict(zip(slots, ended, strict=True))
+            # Shard ids distinguish rolls by milliseconds.
+            began_ns = max(now_ns, max(shard.began_ns for shard in state.shards) + 1_000_000)
+            closed = {
+                shard.id: replace(shard, ended_ns=began_ns, last=lasts[shard.slot]) for shard in closing
+            }
+            shards = [closed.get(shard.id, shard) for shard in state.shards]
+            shards += children(closing, bounds, began_ns, lasts, state.label)
+            await self._store(stream, replace(state, shards=shards))
+        stream.partitions = partitions
 
-    async def _forget_generations(self, stream: Stream, now_ns: int) -> None:
+    async def _forget_shards(self, stream: Stream, now_ns: int) -> None:
         """Deletes the shards that closed 24 hours ago: all their records are trimmed. Requires: the lock."""
-        kept = stream.state.generations
-        while len(kept) > 1 and kept[1].began_ns + RETENTION_NS <= now_ns:
-            kept = kept[1:]
-        if len(kept) < len(stream.state.generations):
-            await self._store(stream, replace(stream.state, generations=kept))
+        shards = stream.state.shards
+        kept = [each for each in shards if each.ended_ns is None or now_ns < each.ended_ns + RETENTION_NS]
+        if len(kept) < len(shards):
+            await self._store(stream, replace(stream.state, shards=kept))
 
     async def _store(self, stream: Stream, state: StreamState) -> None:
         if isinstance(await self.store.commit([await self.batch_for(state)]), Conflict):

@@ -1,26 +1,32 @@
 """Shards: the lineage of one stream, and its numbers and ids for clients.
 
-A stream has a log per slot. A shard is one slot's log between two *rolls*: at a roll, every slot's open shard
-closes and gets one child. The shards between two rolls are a *generation*, stored as its begin and each
-slot's first log sequence. The rest is derived:
+A shard is a range of row keys in a slot's log, between two log sequences. There is one for each partition of
+the table; the slots are as many as put every partition into one of them. So one log holds the records of a
+new table with one partition, in their order, and a shard of a split partition is a filter on a log. A shard
+closes when its partition splits, or after some hours, and its range goes to its children. A stream stores
+its shards, oldest first. For clients:
 
     sequence number   10**24 + log sequence * 1000 + slot: 25 digits, unique in the stream, rising in a slot
-    shard id          `shardId-`, 20 digits: begin of the generation in ms, `-`, 8 hex digits per slot.
-                      Ids sort in order of creation
-    parent            the same slot's shard in the generation before, even when that one is deleted
+    shard id          `shardId-`, 20 digits: when it began in ms, `-`, 8 hex digits that distinguish the
+                      shards of one time. Ids sort in order of creation
 
-A roll writes an entry into each log (records.shard_end), so that every shard has a number and a child's
-numbers begin above its parent's last one.
+The log of a shard that closes gets an entry (records.shard_end), so that the shard has a number and the
+numbers of its children begin above its last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import md5
+from typing import Any
+
+from faradisc.model.codec.keyspace import HASH_BYTES, slot_low
 
 _BASE = 10**24
 _SLOTS = 1000
+_SLOTS_MAX = 256
 
 
 def sequence_number(slot: int, sequence: int) -> str:
@@ -36,33 +42,28 @@ def position_of(number: str) -> tuple[int, int] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """The shards that were open at the same time."""
-
-    began_ns: int
-    first: tuple[int, ...]
-    """Each slot's first log sequence."""
-    parent_ns: int | None = None
-    """Begin of the generation before, even when that one is deleted."""
-
-    def to_json(self) -> list[object]:
-        return [self.began_ns, list(self.first), self.parent_ns]
-
-    @classmethod
-    def from_json(cls, stored: Sequence[object]) -> Generation:
-        began_ns, first, parent_ns = stored
-        return cls(began_ns, tuple(first), parent_ns)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
 class Shard:
     id: str
     slot: int
+    low: bytes
+    high: bytes | None
+    """Row keys from `low` to below `high`; None: to the end."""
+    began_ns: int
     first: int
     """Log sequence at which the shard begins."""
-    last: int | None
+    parent_id: str | None = None
+    """Set even when the parent is deleted."""
+    ended_ns: int | None = None
+    last: int | None = None
     """Log sequence at which it ended; None while it is open."""
-    parent_id: str | None
+
+    def holds(self, row_key: bytes) -> bool:
+        return self.low <= row_key and (self.high is None or row_key < self.high)
+
+    def cuts(self, bounds: Sequence[bytes]) -> Sequence[bytes]:
+        """Returns which of these bounds, which ascend, divide the shard."""
+        end = len(bounds) if self.high is None else bisect_left(bounds, self.high)
+        return bounds[bisect_right(bounds, self.low) : end]
 
     def describe(self) -> dict[str, object]:
         numbers = {"StartingSequenceNumber": sequence_number(self.slot, self.first)}
@@ -74,22 +75,86 @@ class Shard:
             described["ParentShardId"] = self.parent_id
         return described
 
+    def to_json(self) -> list[object]:
+        return [
+            self.id,
+            self.slot,
+            self.low.hex(),
+            None if self.high is None else self.high.hex(),
+            self.began_ns,
+            self.first,
+            self.parent_id,
+            self.ended_ns,
+            self.last,
+        ]
 
-def shard_id(began_ns: int, slot: int, label: str) -> str:
-    distinct = md5(f"{label}/{slot}".encode(), usedforsecurity=False).hexdigest()[:6]
-    return f"shardId-{began_ns // 1_000_000:020d}-{slot:02x}{distinct}"
+    @classmethod
+    def from_json(cls, stored: Sequence[Any]) -> Shard:
+        identity, slot, low, high, *rest = stored
+        return cls(identity, slot, bytes.fromhex(low), None if high is None else bytes.fromhex(high), *rest)
 
 
-def shards_of(generations: Sequence[Generation], label: str, ends: Sequence[int] | None) -> list[Shard]:
-    """Returns all shards in the order of their ids.
+def shard_id(began_ns: int, number: int, label: str) -> str:
+    """number: among the shards that began at the same time."""
+    distinct = md5(f"{label}/{number}".encode(), usedforsecurity=False).hexdigest()[:6]
+    return f"shardId-{began_ns // 1_000_000:020d}-{number:02x}{distinct}"
 
-    ends: each slot's last log sequence in a stream that has ended; otherwise None.
+
+def slots_for(bounds: Sequence[bytes]) -> int:
+    """Returns the largest number of slots of which none divides a partition.
+
+    bounds: where partitions begin, ascending; the first one is b"".
+    """
+    slots = 1
+    begins = set(bounds)
+    while slots < _SLOTS_MAX and begins.issuperset(_slot_bounds(slots * 2)):
+        slots *= 2
+    return slots
+
+
+def _slot_bounds(slots: int) -> list[bytes]:
+    return [b"", *(slot_low(slot, slots).ljust(HASH_BYTES, b"\0") for slot in range(1, slots))]
+
+
+def first_shards(began_ns: int, slots: int, bounds: Sequence[bytes], label: str) -> list[Shard]:
+    """Returns the shards of a new stream, one for each partition."""
+    held = _slot_bounds(slots)
+    return [
+        Shard(shard_id(began_ns, number, label), bisect_right(held, low) - 1, low, high, began_ns, 1)
+        for number, (low, high) in enumerate(zip(bounds, [*bounds[1:], None], strict=True))
+    ]
+
+
+def children(
+    parents: Iterable[Shard], bounds: Sequence[bytes], began_ns: int, lasts: Mapping[int, int], label: str
+) -> list[Shard]:
+    """Returns the children of shards that close now, cut at bounds of partitions.
+
+    lasts: by slot, the log sequence of the entry that closes its shards.
+    """
+    born: list[Shard] = []
+    for parent in parents:
+        lows = [parent.low, *parent.cuts(bounds)]
+        for low, high in zip(lows, [*lows[1:], parent.high], strict=True):
+            identity = shard_id(began_ns, len(born), label)
+            born.append(Shard(identity, parent.slot, low, high, began_ns, lasts[parent.slot] + 1, parent.id))
+    return born
+
+
+def shards_of_generations(
+    generations: Sequence[tuple[int, Sequence[int], int | None]], label: str
+) -> list[Shard]:
+    """Returns the shards of a stream that an earlier release stored: one for each slot, all closed together.
+
+    generations: (begin in ns, each slot's first log sequence, begin of the generation before or None).
     """
     shards: list[Shard] = []
-    for generation, following in zip(generations, [*generations[1:], None], strict=True):
-        for slot, first in enumerate(generation.first):
-            last = following.first[slot] - 1 if following is not None else ends[slot] if ends else None
-            parent_ns = generation.parent_ns
-            parent_id = shard_id(parent_ns, slot, label) if parent_ns is not None else None
-            shards.append(Shard(shard_id(generation.began_ns, slot, label), slot, first, last, parent_id))
+    for (began_ns, firsts, parent_ns), following in zip(generations, [*generations[1:], None], strict=True):
+        slots = len(firsts)
+        ended_ns = None if following is None else following[0]
+        ends = [None] * slots if following is None else [first - 1 for first in following[1]]
+        opened = first_shards(began_ns, slots, _slot_bounds(slots), label)
+        for shard, first, last in zip(opened, firsts, ends, strict=True):
+            parent = None if parent_ns is None else shard_id(parent_ns, shard.slot, label)
+            shards.append(replace(shard, first=first, parent_id=parent, ended_ns=ended_ns, last=last))
     return shards

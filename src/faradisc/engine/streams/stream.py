@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from faradisc.engine.streams.shards import Generation
+from faradisc.engine.streams.shards import Shard, shards_of_generations
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.model.codec.keyspace import parts_of
 from faradisc.model.values.schema import KeySchema
@@ -38,25 +38,27 @@ class StreamState:
     secret: str
     """Key of the digests in the stream's iterators, hex digits."""
     created_ns: int
-    generations: list[Generation]
-    """Oldest first; the last one is open, or was when the stream ended."""
+    shards: list[Shard]
+    """Oldest first. Those without an end are open, or were when the stream ended."""
     ended_ns: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "generations": [each.to_json() for each in self.generations]}
+        return {**asdict(self), "shards": [each.to_json() for each in self.shards]}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> StreamState:
-        state = cls(**stored)
-        state.key_schema = [(name, kind) for name, kind in stored["key_schema"]]
-        state.generations = [Generation.from_json(each) for each in stored["generations"]]
-        return state
+        members = {**stored, "key_schema": [(name, kind) for name, kind in stored["key_schema"]]}
+        if "generations" in members:  # as earlier releases stored them
+            members["shards"] = shards_of_generations(members.pop("generations"), stored["label"])
+        else:
+            members["shards"] = [Shard.from_json(each) for each in stored["shards"]]
+        return cls(**members)
 
 
 class Stream:
     """A live stream. `state` is replaced, never changed."""
 
-    __slots__ = ("arn", "key", "parts", "rolling", "state", "trim_due_ns")
+    __slots__ = ("arn", "key", "partitions", "parts", "rolling", "state", "trim_due_ns")
 
     def __init__(self, state: StreamState) -> None:
         self.state = state
@@ -67,6 +69,8 @@ class Stream:
         """Held while the stream rolls, and by readers, which must not see half of it."""
         self.trim_due_ns = 0
         """No record is too old before this time; 0: unknown."""
+        self.partitions = 0
+        """How many partitions of the table the shards follow; 0: unknown."""
 
     @property
     def row_key(self) -> bytes:
@@ -87,12 +91,13 @@ class Stream:
         """Returns when the stream must next be rolled, trimmed or deleted."""
         state = self.state
         due = [self.trim_due_ns]
+        for shard in state.shards:
+            if shard.ended_ns is not None:
+                due.append(shard.ended_ns + RETENTION_NS)
+            elif state.ended_ns is None:
+                due.append(shard.began_ns + lifetime_ns)
         if state.ended_ns is not None:
             due.append(state.ended_ns + RETENTION_NS)
-        else:
-            due.append(state.generations[-1].began_ns + lifetime_ns)
-        if len(state.generations) > 1:
-            due.append(state.generations[1].began_ns + RETENTION_NS)
         return min(due)
 
 

@@ -23,7 +23,7 @@ from faradisc.engine.tables.clearing import clear_parts
 from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.quotas import check_quotas
 from faradisc.engine.tables.state import UNASSIGNED, TableState
-from faradisc.engine.tables.table import Table, dropped_parts
+from faradisc.engine.tables.table import Table, dropped_parts, provisions_of
 from faradisc.engine.tables.table_lifecycle import (
     IN_USE,
     check_not_in_use,
@@ -228,9 +228,9 @@ class Catalog(TableLookup):
             state.name,
             state.region,
             state.account,
-            state.slots,
             state.key_schema,
             {name: kind for name, kind in state.definitions if name in dict(state.key_schema)},
+            self.throughput.partition_bounds(state.table_id, state.name, provisions_of(state)[None]),
         )
         stream = self.streams.beginning(streamed, next(numbers), state.stream.view_type)
         state.stream.resource = stream.resource

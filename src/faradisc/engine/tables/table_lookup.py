@@ -7,13 +7,14 @@ table to its next state (table_lifecycle.py). catalog.py makes all other changes
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.streams.capture import capture
 from faradisc.engine.streams.reading import not_found, parse_arn
 from faradisc.engine.streams.registry import Streams
-from faradisc.engine.streams.stream import Stream
+from faradisc.engine.streams.stream import Stream, StreamState
 from faradisc.engine.tables.background_index import BackgroundIndex
 from faradisc.engine.tables.catalog_store import CatalogStore
 from faradisc.engine.tables.history import History, Moments
@@ -58,7 +59,12 @@ class TableLookup:
         """Whether requests complete changes of state (docs/decisions/0006)."""
         self._collection_bytes_max = collection_bytes_max
         self.streams = Streams(
-            store, clock, entropy, transition_ns=self.transition_ns, shard_lifetime_s=shard_lifetime_s
+            store,
+            clock,
+            entropy,
+            partitions=self._partitions_of,
+            transition_ns=self.transition_ns,
+            shard_lifetime_s=shard_lifetime_s,
         )
         self.vectors = VectorMemory()
         self.throughput = Throughput(store, clock, entropy, throughput)
@@ -154,6 +160,11 @@ class TableLookup:
     def streams_of(self, table_name: str | None, region: str, account: str) -> list[Stream]:
         """Returns the streams of a namespace, or of the tables of one name, by ARN."""
         return self.streams.listed(self.namespace(region, account), table_name)
+
+    def _partitions_of(self, stream: StreamState) -> Sequence[bytes]:
+        """Returns where the partitions of an open stream's table begin."""
+        table = self.at((stream.namespace, stream.table_name))
+        return [b""] if table is None else table.meter.partition_bounds()
 
     # --- States that the clock changes ---
 

@@ -153,6 +153,11 @@ class TableMeter:
         """Returns the number of partitions of the table (None) or a global index."""
         return len(self.resource_of(index).partitions)
 
+    def partition_bounds(self) -> list[bytes]:
+        """Returns where the table's partitions begin now, ascending; the first one is b""."""
+        self.now()
+        return self.reads.lows
+
     def describe_warm(self, index: str | None) -> dict[str, Any]:
         """Returns the WarmThroughput member of a description."""
         return self.resource_of(index).warm.describe()

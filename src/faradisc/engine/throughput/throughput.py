@@ -153,15 +153,8 @@ class Throughput:
             provision.arn,
             now,
             config=meter.config,
-            read_units=provision.read_units,
-            write_units=provision.write_units,
-            on_demand=provision.on_demand,
-            max_read=provision.max_read,
-            max_write=provision.max_write,
-            composite=provision.composite,
-            local_indexes=bool(provision.local_parts),
-            partitions=None if provision.warm is None else on_demand_partitions(*provision.warm),
             stored=stored,
+            **_settings(provision),
         )
         if stored is None and provision.warm is not None:
             resource.reach_warm(*provision.warm, now)
@@ -185,6 +178,17 @@ class Throughput:
         self._tables.clear()
         self._clocks.clear()
         self.recent.clear()
+
+    def partition_bounds(self, table_id: str, name: str, provision: Provision) -> list[bytes]:
+        """Returns where the partitions of a table begin, or will begin when it is attached with these
+        settings."""
+        meter = self._tables.get(table_id)
+        if meter is not None:
+            return meter.partition_bounds()
+        new = Resource(
+            provision.arn, "Table", self.settings.of(name), self._clock.now_ns(), **_settings(provision)
+        )
+        return new.reads.lows
 
     def tables(self) -> list[TableMeter]:
         return list(self._tables.values())
@@ -316,6 +320,20 @@ class Throughput:
         for meter in self.tables():
             await self.save(meter)
         await self._stored.delete()
+
+
+def _settings(provision: Provision) -> dict[str, Any]:
+    """Returns the arguments of a new Resource."""
+    return {
+        "read_units": provision.read_units,
+        "write_units": provision.write_units,
+        "on_demand": provision.on_demand,
+        "max_read": provision.max_read,
+        "max_write": provision.max_write,
+        "composite": provision.composite,
+        "local_indexes": bool(provision.local_parts),
+        "partitions": None if provision.warm is None else on_demand_partitions(*provision.warm),
+    }
 
 
 def _change(resource: Resource, before: Provision, after: Provision, now: int) -> list[Event]:
