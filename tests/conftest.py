@@ -9,6 +9,7 @@ pytest.register_assert_rewrite("faradisc.storage.testing")  # so that a failure 
 pytest_plugins = [
     "fixtures.laws",
     "fixtures.in_process",
+    "fixtures.postgres",
     "fixtures.clients",
     "fixtures.schemas",
     "fixtures.stepped",

@@ -1,0 +1,133 @@
+"""Connects to PostgreSQL with asyncpg, and prepares a database for the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from importlib.resources import files
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from faradisc.errors import StorageError
+from faradisc.storage.api import NewerFormat
+from faradisc.storage.postgres.errors import NO_LIBRARY, sqlstate, translated
+from faradisc.storage.postgres.pool import Connection
+
+FORMAT = 1
+OLDEST_VERSION = 15
+CONNECT_S = 5.0
+SCHEMA = "faradisc"
+_CREATED_MEANWHILE = ("23505", "42P06", "42P07")
+
+SESSION = {
+    "application_name": "faradisc",
+    "default_transaction_isolation": "read committed",
+    # Every statement reads by a primary key: plans do not depend on statistics, and are made once.
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_bitmapscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "max_parallel_workers_per_gather": "0",
+    "jit": "off",
+}
+
+
+class AsyncpgConnection:
+    """A connection whose statements are prepared at their first use."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self._prepared: dict[str, Any] = {}
+        self.caller: bytes | None = None
+        self.request = 0
+        self.deadline_s = 0.0
+        self.is_closed: Callable[[], bool] = raw.is_closed
+        self.terminate: Callable[[], None] = raw.terminate
+        self.execute: Callable[[str], Coroutine[Any, Any, Any]] = raw.execute
+        self.close: Callable[[], Coroutine[Any, Any, None]] = raw.close
+
+    async def fetch(self, statement: str, *arguments: Any) -> list[Any]:
+        try:
+            prepared = self._prepared[statement]
+        except KeyError:
+            prepared = self._prepared[statement] = await self._raw.prepare(statement)
+        rows: list[Any] = await prepared.fetch(*arguments)
+        return rows
+
+
+def connector(dsn: str) -> Callable[[], Awaitable[Connection]]:
+    """Returns the function that connects, and raises StorageError. Raises StorageError for a wrong address.
+
+    The schema is `faradisc`, or the one that `search_path` of the address names.
+    """
+    try:
+        import asyncpg  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise StorageError(NO_LIBRARY) from None
+    settings = {**SESSION, "search_path": schema_of(dsn)}
+
+    async def connect() -> Connection:
+        try:
+            raw = await asyncpg.connect(
+                dsn,
+                target_session_attrs="read-write",
+                timeout=CONNECT_S,
+                statement_cache_size=0,
+                server_settings=settings,
+            )
+        except Exception as error:
+            raise translated(error) from error
+        return AsyncpgConnection(raw)
+
+    return connect
+
+
+def schema_of(dsn: str) -> str:
+    """Returns the schema of the engine's tables. Raises StorageError for what is no address of PostgreSQL."""
+    try:
+        parts = urlsplit(dsn)
+        query = parse_qs(parts.query, strict_parsing=True) if parts.query else {}
+    except ValueError as error:
+        raise StorageError(f"The address of PostgreSQL cannot be read: {error}.") from error
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise StorageError("The address of PostgreSQL has the form postgresql://user:password@host/database.")
+    return query.get("search_path", [SCHEMA])[-1]
+
+
+async def prepare(connection: Connection, schema: str) -> None:
+    """Creates the tables unless they exist. Raises StorageError."""
+    try:
+        [(version,)] = await connection.fetch("SELECT current_setting('server_version_num')::bigint")
+        if version < OLDEST_VERSION * 10_000:
+            raise StorageError(
+                f"PostgreSQL {version // 10_000} is too old; {OLDEST_VERSION} and later versions can be used."
+            )
+        found = await _format(connection)
+        if found is None:
+            await _create(connection, schema)
+            found = await _format(connection)
+    except Exception as error:
+        raise translated(error) from error
+    if found is None or found > FORMAT:
+        raise NewerFormat(
+            f"The database has format {found}, of a later release; this one knows formats up to {FORMAT}."
+        )
+
+
+async def _format(connection: Connection) -> int | None:
+    [(exists,)] = await connection.fetch("SELECT to_regclass('kv_meta') IS NOT NULL")
+    if not exists:
+        return None
+    [(found,)] = await connection.fetch("SELECT value FROM kv_meta WHERE name = 'format'")
+    return int(found)
+
+
+async def _create(connection: Connection, schema: str) -> None:
+    name = '"' + schema.replace('"', '""') + '"'
+    script = files(__package__).joinpath("schema.sql").read_text()
+    try:
+        # One transaction, as any script of several statements. Of two processes one waits for the other here.
+        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name}; {script}")
+    except Exception as error:
+        if sqlstate(error) not in _CREATED_MEANWHILE:
+            raise

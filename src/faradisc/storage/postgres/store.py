@@ -1,0 +1,311 @@
+"""The engine over PostgreSQL: a call is one statement, and a commit one call of a function of schema.sql.
+
+No statement leaves a lock while Python runs. A read whose connection breaks is repeated once. A commit whose
+connection breaks is looked up by its number, then answered or repeated; Unknown is raised only when no server
+answers that question.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from faradisc.errors import StorageError
+from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, Part, Stale, Unknown
+from faradisc.storage.postgres.connecting import connector, prepare, schema_of
+from faradisc.storage.postgres.errors import CALLER_UNKNOWN, breaks_connection, sqlstate, translated
+from faradisc.storage.postgres.keys import stored_key, stored_payload
+from faradisc.storage.postgres.pool import Connection, Pool
+from faradisc.storage.postgres.reading import Reader
+
+POOL_SIZE = 16
+READ_S = 10.0
+COMMIT_S = 10.0
+"""Longest commit. PostgreSQL's own statement_timeout does not end a commit that waits for a standby."""
+LOOK_UP_S = 10.0
+"""Longest wait for the outcome of a commit whose connection broke."""
+LOOK_UP_PAUSE_S = 0.1
+_DONE, _CONFLICT, _STALE = range(3)
+
+_COMMIT_ONE = (
+    "SELECT outcome, found_version, sequence FROM kv_commit_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+)
+_COMMIT = f"""SELECT outcome, found_version, at_check, sequences
+ FROM kv_commit({", ".join(f"${n}" for n in range(1, 17))})"""
+_NEW_CALLER = "INSERT INTO kv_caller VALUES (uuid_send(gen_random_uuid()), 0, NULL, 0, now()) RETURNING id"
+_SEAL = "UPDATE kv_caller SET sealed = 1 WHERE id = $1 RETURNING last, answer"
+_TRIM = "DELETE FROM kv_log WHERE part = $1 AND gen = (SELECT gen FROM kv_part WHERE part = $1) AND seq < $2"
+_CLEAR = "SELECT kv_clear($1)"
+_SWEEP = "SELECT kv_sweep($1)"
+_SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT FROM kv_meta"
+
+
+class _Snapshot(Reader):
+    """A read-only transaction on a connection of its own. It is lost with the connection."""
+
+    _is_fixed = True
+
+    def __init__(self, connection: Connection, forget: Callable[[_Snapshot], None]) -> None:
+        self._connection = connection
+        self._forget = forget
+        self._turn = asyncio.Lock()
+        self._closed = False
+
+    async def _fetch(self, statement: str, *arguments: Any) -> list[Any]:
+        async with self._turn:
+            if self._closed:
+                raise Closed
+            late = asyncio.get_running_loop().call_later(READ_S, self._connection.terminate)
+            try:
+                return await self._connection.fetch(statement, *arguments)
+            except Exception as error:
+                raise translated(error) from error
+            finally:
+                late.cancel()
+
+    async def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._forget(self)
+            async with self._turn:
+                await asyncio.ensure_future(self._connection.close())
+
+
+class PostgresStore(Reader):
+    shared = True
+    slots = NETWORKED_SLOTS
+
+    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int = POOL_SIZE) -> None:
+        """connect: to a prepared database; raises StorageError."""
+        self._connect = connect
+        self._pool = Pool(connect, size)
+        self._snapshots: set[_Snapshot] = set()
+
+    @property
+    def failure(self) -> StorageError | None:
+        return self._pool.failure
+
+    async def _fetch(self, statement: str, *arguments: Any, repeatable: bool = True) -> list[Any]:
+        connection = await self._pool.take(READ_S)
+        try:
+            rows = await connection.fetch(statement, *arguments)
+        except BaseException as error:
+            broken = not isinstance(error, Exception) or breaks_connection(error)
+            self._pool.give(connection, broken=broken)
+            if not isinstance(error, Exception):
+                raise
+            if not broken or not repeatable:
+                raise translated(error) from error
+        else:
+            self._pool.give(connection)
+            return rows
+        return await self._fetch(statement, *arguments, repeatable=False)
+
+    async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
+        if self._pool.closed:
+            raise Closed
+        for batch in batches:
+            _check_bytes(batch)
+        if len(batches) == 1 and (key := _only_key(batches[0])) is not None:
+            return await self._commit_one(batches[0], key)
+        return await self._commit_many(batches) if batches else []
+
+    async def _commit_one(self, batch: Batch, key: bytes) -> list[int] | Conflict:
+        answer = await self._committed(
+            _COMMIT_ONE,
+            batch.part,
+            batch.epoch,
+            stored_key(key),
+            batch.checks[0][1] if batch.checks else None,
+            stored_payload(key, batch.puts[0][1]) if batch.puts else None,
+            batch.log or None,
+            batch.items_delta,
+            batch.bytes_delta,
+        )
+        if isinstance(answer, list):
+            return answer
+        outcome, found, sequence = answer
+        if outcome == _STALE:
+            raise Stale
+        return Conflict(batch.part, key, found) if outcome == _CONFLICT else [sequence]
+
+    async def _commit_many(self, batches: Sequence[Batch]) -> list[int] | Conflict:
+        parts = sorted({batch.part for batch in batches})
+        at = {part: n for n, part in enumerate(parts)}
+        musts: list[int | None] = [None] * len(parts)
+        fences: list[int | None] = [None] * len(parts)
+        counts, items, sizes = ([0] * len(parts) for _ in range(3))
+        checks: list[tuple[int, bytes, int]] = []
+        writes: list[tuple[int, bytes, bytes | None]] = []
+        entries: list[tuple[int, bytes]] = []
+        counts_until: list[int] = []
+        for batch in batches:
+            n = at[batch.part]
+            if batch.epoch is not None:
+                if musts[n] not in (None, batch.epoch):
+                    raise Stale
+                musts[n] = batch.epoch
+            if batch.fence is not None:
+                fences[n] = batch.fence
+            checks += [(n + 1, key, version) for key, version in batch.checks]
+            writes += [(n + 1, stored_key(key), stored_payload(key, payload)) for key, payload in batch.puts]
+            writes += [(n + 1, stored_key(key), None) for key in batch.deletes]
+            entries += [(n + 1, entry) for entry in batch.log]
+            counts[n] += len(batch.log)
+            items[n] += batch.items_delta
+            sizes[n] += batch.bytes_delta
+            counts_until.append(counts[n])
+        answer = await self._committed(
+            _COMMIT,
+            *(parts, musts, fences, counts, items, sizes),
+            *(
+                [n for n, _, _ in checks],
+                [stored_key(key) for _, key, _ in checks],
+                [v for _, _, v in checks],
+            ),
+            *(
+                [n for n, _, _ in writes],
+                [key for _, key, _ in writes],
+                [payload for _, _, payload in writes],
+            ),
+            *([n for n, _ in entries], [entry for _, entry in entries]),
+        )
+        if isinstance(answer, list):
+            sequences = answer
+        else:
+            outcome, found, at_check, sequences = answer
+            if outcome == _STALE:
+                raise Stale
+            if outcome == _CONFLICT:
+                n, key, _ = checks[at_check - 1]
+                return Conflict(parts[n - 1], key, found)
+        return [
+            sequences[at[batch.part]] - counts[at[batch.part]] + done
+            for batch, done in zip(batches, counts_until, strict=True)
+        ]
+
+    async def _committed(self, statement: str, *arguments: Any) -> Any:
+        """Returns the row of a commit's function; or, when it was lost, the sequences of the parts.
+
+        Raises StorageError when nothing was done, and Unknown.
+        """
+        for repeated in (False, True):
+            connection = await self._pool.take(COMMIT_S)
+            sent = False
+            try:
+                if connection.caller is None:
+                    [(connection.caller,)] = await connection.fetch(_NEW_CALLER)
+                connection.request += 1
+                sent = True
+                [row] = await connection.fetch(statement, connection.caller, connection.request, *arguments)
+            except BaseException as error:
+                broken = not isinstance(error, Exception) or breaks_connection(error)
+                self._pool.give(connection, broken=broken)
+                if not isinstance(error, Exception):
+                    raise
+                if not broken:
+                    raise translated(error) from error
+                if sent and sqlstate(error) != CALLER_UNKNOWN:
+                    sequences = await self._look_up(connection.caller, connection.request)
+                    if sequences is not None:
+                        return sequences
+                if repeated:
+                    raise translated(error) from error
+            else:
+                self._pool.give(connection)
+                return row
+        raise AssertionError("the second round returns or raises")
+
+    async def _look_up(self, caller: bytes | None, request: int) -> list[int] | None:
+        """Returns the sequences of a commit whose answer was lost; None when it was not made.
+
+        Waits while the commit is under way. Afterwards it cannot be made any more. Raises Unknown.
+        """
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + LOOK_UP_S
+        while True:
+            try:
+                rows = await self._fetch(_SEAL, caller)
+            except Closed:
+                raise Unknown("The store was closed before the outcome of a commit was known.") from None
+            except StorageError as error:
+                if loop.time() >= until_s:
+                    raise Unknown(f"The outcome of a commit is not known: {error}") from error
+            else:
+                break
+            await asyncio.sleep(LOOK_UP_PAUSE_S)
+        if not rows:
+            raise Unknown("The outcome of a commit is not known: the server does not know its connection.")
+        last, packed = rows[0]
+        return list(struct.unpack(f">{len(packed) // 8}q", packed)) if last == request else None
+
+    async def flush(self) -> None:
+        if self._pool.closed:
+            raise Closed
+
+    async def wait_durable(self, version: int) -> None:
+        if self._pool.closed:
+            raise Closed
+
+    async def trim(self, part: Part, before: int) -> None:
+        await self._fetch(_TRIM, part, before)
+
+    async def clear(self, part: Part) -> None:
+        await self._fetch(_CLEAR, part)
+
+    async def sweep(self, rows: int = 1000) -> bool:
+        """Deletes up to `rows` rows of cleared parts. Returns False when none is left."""
+        [(more,)] = await self._fetch(_SWEEP, rows)
+        return bool(more)
+
+    async def snapshot(self) -> Reader:
+        if self._pool.closed:
+            raise Closed
+        connection = await asyncio.ensure_future(self._connect())
+        try:
+            await connection.execute(_SNAPSHOT)
+        except BaseException as error:
+            connection.terminate()
+            if not isinstance(error, Exception):
+                raise
+            raise translated(error) from error
+        snapshot = _Snapshot(connection, self._snapshots.discard)
+        self._snapshots.add(snapshot)
+        return snapshot
+
+    async def close(self) -> None:
+        for snapshot in list(self._snapshots):
+            await snapshot.close()
+        if not self._pool.closed:
+            await self._pool.close()
+
+
+def _check_bytes(batch: Batch) -> None:
+    """Raises TypeError, as the other engines do, before anything changes."""
+    for key, payload in batch.puts:
+        if type(key) is not bytes or type(payload) is not bytes:
+            raise TypeError("keys and payloads are bytes")
+    for entry in batch.log:
+        if type(entry) is not bytes:
+            raise TypeError("log entries are bytes")
+
+
+def _only_key(batch: Batch) -> bytes | None:
+    """Returns the key of a batch that changes one key and checks no other; None of any other batch."""
+    if len(batch.puts) + len(batch.deletes) != 1 or len(batch.checks) > 1 or batch.fence is not None:
+        return None
+    key = batch.puts[0][0] if batch.puts else batch.deletes[0]
+    return None if batch.checks and batch.checks[0][0] != key else key
+
+
+async def open_postgres(dsn: str, *, size: int = POOL_SIZE) -> PostgresStore:
+    """Creates the tables when they are missing. Raises StorageError."""
+    connect = connector(dsn)
+    connection = await asyncio.ensure_future(connect())
+    try:
+        await prepare(connection, schema_of(dsn))
+    finally:
+        await asyncio.ensure_future(connection.close())
+    return PostgresStore(connect, size)
