@@ -71,6 +71,10 @@ LITERAL = {
     },
     "tests/unit/planner/test_set_iteration.py": dict.fromkeys(("visit", "visitor"), "ast.NodeVisitor"),
     "docs/reference/error-texts.md": {"fault": "CloudWatch's names of errors"},
+    "src/faradisc/storage/postgres/private.py": {"nobody": "the operating system's user"},
+    "tests/fixtures/postgres.py": {"nobody": "the operating system's user"},
+    "tests/storage/postgres/*": {"nobody": "the operating system's user"},
+    "docs/guide/many-nodes.md": {"nobody": "the operating system's user"},
     "src/faradisc/engine/tables/state.py": {"filler": "name of a stored field"},
     "tests/test_plain_words.py": dict.fromkeys(WORDS, "the list itself"),
 }

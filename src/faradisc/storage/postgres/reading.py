@@ -140,7 +140,7 @@ class Reader:
         rows = await self._fetch(_ROWS, [part for part, _ in keys], [stored_key(key) for _, key in keys])
         for n, found, version, payload in rows:
             part, key = keys[n - 1]
-            if epochs and epochs.get(part, found) != (found or 0):
+            if epochs and epochs.get(part, found) not in (found, found or 0):
                 raise Stale
             if version is not None:
                 answer[n - 1] = (version, loaded(key, payload)[1])
