@@ -17,6 +17,7 @@ pytest_plugins = [
     "fixtures.served",
     "fixtures.streamed",
     "fixtures.other_services",
+    "fixtures.access",
 ]
 
 

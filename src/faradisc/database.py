@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from faradisc import __version__
@@ -43,6 +44,7 @@ from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
     from faradisc.engine.cluster.cluster import Cluster
+    from faradisc.operations.access.authorizer import Authorizer
 
 T = TypeVar("T")
 
@@ -262,6 +264,22 @@ class Database:
     def knows(self, operation: str) -> bool:
         return operation in OPERATIONS
 
+    @cached_property
+    def authorizer(self) -> Authorizer:
+        """Tests the requests of callers whom policies limit."""
+        from faradisc.operations.access.authorizer import Authorizer  # noqa: PLC0415 - seldom needed
+
+        return Authorizer(self.backend)
+
+    def authorize(self, call: Call, service: str) -> None:
+        """Tests whether the caller may use an operation of another service, which has no resources.
+
+        Raises AccessDeniedException.
+        """
+        from faradisc.operations.access.needs import Need  # noqa: PLC0415 - seldom needed
+
+        self.authorizer.require(call, Need(f"{service}:{call.operation}", "*"))
+
     def other_service(self, service: str) -> OperationExecutor:
         return self.other_services.of(service)
 
@@ -276,6 +294,8 @@ class Database:
         began = read_clock()
         self._request_time.now = began
         try:
+            if call.caller is not None:
+                self.authorizer.check(call)
             result = await operation.handler(self.backend, call)
         except RequestRuleError as error:
             self._request_counter.rejected(call, error)

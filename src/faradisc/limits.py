@@ -54,6 +54,8 @@ IDEMPOTENCY_WINDOW_S = 600
 """How long a ClientRequestToken is remembered after its transaction has finished (limits.md section 8)."""
 LIST_TABLES_PAGE_MAX = 100
 TAGS_PAGE_MAX = 10
+RESOURCE_POLICY_BYTES_MAX = 20 * KB
+"""White space counts (iam.md section 7.1)."""
 
 # --- Tables and indexes (limits.md section 5) ---------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from faradisc.auth.identity import Identity
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
@@ -46,6 +47,19 @@ class RequestStats:
     """Whether every statement of a batch was throttled."""
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sends a request, and from where, for policies."""
+
+    identity: Identity
+    address: str = ""
+    """The client's; "" where there is none."""
+    secure: bool = False
+    """Whether the request came encrypted."""
+    user_agent: str | None = None
+    referer: str | None = None
+
+
 @dataclass(slots=True)
 class Call:
     """A request whose JSON types and declared constraints have been checked.
@@ -72,6 +86,8 @@ class Call:
     item_sizes: dict[int, int] = field(default_factory=dict)
     """Bytes of items to be put, by the `id` of their dicts, where the checks have measured them
     (protocol/shapes.py)."""
+    caller: Caller | None = None
+    """Whom policies limit; None for requests with all rights, and for those of the database itself."""
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -5,12 +5,38 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 from faradisc.model.values.checks import Wording
 from faradisc.operations.call import Backend, Call
 
 Handler = Callable[[Backend, Call], Awaitable[dict[str, Any]]]
+
+Access = Literal[
+    "account",  # `*`
+    "table",  # TableName
+    "table or index",  # TableName, IndexName
+    "index",
+    "tables",  # the tables of a batch
+    "transaction",  # each action of its elements
+    "statements",  # PartiQL's action of each statement
+    "new table",
+    "source table",  # and what a restore does to its target
+    "source backup",
+    "backup",
+    "task",  # an export, an import or a bulk operation
+    "tasks",  # `*`, or those of a table
+    "exported table",  # and the bucket
+    "imported table",
+    "filled table",
+    "global table",
+    "stream",
+    "iterator",  # the stream in it
+    "captured table",  # and the Kinesis stream
+    "resource",  # ResourceArn
+]
+"""The resources that an operation uses, on which its caller needs the action of the operation's name, or of
+the names that access/needs.py lists. Source: iam.md section 1.2."""
 
 
 class Operation:
@@ -23,13 +49,20 @@ class Operation:
     (errors.md section 3, "Two layers in 2026").
     """
 
-    __slots__ = ("_file", "enveloped", "handler", "name", "wording")
+    __slots__ = ("_file", "access", "enveloped", "handler", "name", "wording")
 
     def __init__(
-        self, name: str, *, file: str = "", wording: Wording = Wording.OLD, enveloped: bool = False
+        self,
+        name: str,
+        access: Access,
+        *,
+        file: str = "",
+        wording: Wording = Wording.OLD,
+        enveloped: bool = False,
     ) -> None:
         """file: the module in this package, if it has another name than the function."""
         self.name = name
+        self.access = access
         self.wording = wording
         self.enveloped = enveloped
         self._file = file or _function_name(name)
@@ -49,73 +82,98 @@ def _function_name(operation: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
 
 
-def _family(file: str, *names: str) -> list[Operation]:
-    """Returns the operations that one file has."""
-    return [Operation(name, file=file) for name in names]
+def _family(file: str, **accesses: Access) -> list[Operation]:
+    """Returns the operations that one file has, by their names."""
+    return [Operation(name, access, file=file) for name, access in accesses.items()]
 
 
 _LIST = (
     # Tables
-    *_family("tables", "CreateTable", "DescribeTable", "ListTables", "DeleteTable"),
-    Operation("UpdateTable"),
-    *_family("tag_resource", "TagResource", "UntagResource", "ListTagsOfResource"),
-    *_family("account", "DescribeLimits", "DescribeEndpoints"),
+    *_family(
+        "tables", CreateTable="new table", DescribeTable="table", ListTables="account", DeleteTable="table"
+    ),
+    Operation("UpdateTable", "table"),
+    *_family("tag_resource", TagResource="resource", UntagResource="resource", ListTagsOfResource="resource"),
+    *_family("account", DescribeLimits="account", DescribeEndpoints="account"),
     *_family(
         "contributor_insights",
-        "UpdateContributorInsights",
-        "DescribeContributorInsights",
-        "ListContributorInsights",
+        UpdateContributorInsights="table or index",
+        DescribeContributorInsights="table or index",
+        ListContributorInsights="account",
     ),
-    *_family("resource_policies", "GetResourcePolicy", "DeleteResourcePolicy"),
-    *_family("global_tables", "ListGlobalTables", "DescribeGlobalTable", "DescribeGlobalTableSettings"),
+    *_family(
+        "resource_policies",
+        PutResourcePolicy="resource",
+        GetResourcePolicy="resource",
+        DeleteResourcePolicy="resource",
+    ),
+    *_family(
+        "global_tables",
+        ListGlobalTables="account",
+        DescribeGlobalTable="global table",
+        DescribeGlobalTableSettings="global table",
+    ),
     # Items
-    Operation("PutItem", wording=Wording.NEW, enveloped=True),
-    Operation("GetItem", wording=Wording.NEW),
-    Operation("UpdateItem", wording=Wording.NEW, enveloped=True),
-    Operation("DeleteItem", wording=Wording.NEW, enveloped=True),
-    Operation("Query", wording=Wording.NEW),
-    Operation("Scan"),
-    Operation("SearchVectors", wording=Wording.NEW),
-    Operation("BatchGetItem", wording=Wording.NEW),
-    Operation("BatchWriteItem"),
-    Operation("TransactGetItems"),
-    Operation("TransactWriteItems"),
+    Operation("PutItem", "table", wording=Wording.NEW, enveloped=True),
+    Operation("GetItem", "table", wording=Wording.NEW),
+    Operation("UpdateItem", "table", wording=Wording.NEW, enveloped=True),
+    Operation("DeleteItem", "table", wording=Wording.NEW, enveloped=True),
+    Operation("Query", "table or index", wording=Wording.NEW),
+    Operation("Scan", "table or index"),
+    Operation("SearchVectors", "index", wording=Wording.NEW),
+    Operation("BatchGetItem", "tables", wording=Wording.NEW),
+    Operation("BatchWriteItem", "tables"),
+    Operation("TransactGetItems", "transaction"),
+    Operation("TransactWriteItems", "transaction"),
     # PartiQL
-    Operation("ExecuteStatement"),
-    Operation("BatchExecuteStatement"),
-    Operation("ExecuteTransaction"),
+    Operation("ExecuteStatement", "statements"),
+    Operation("BatchExecuteStatement", "statements"),
+    Operation("ExecuteTransaction", "statements"),
     # Time to live
-    *_family("time_to_live", "UpdateTimeToLive", "DescribeTimeToLive"),
+    *_family("time_to_live", UpdateTimeToLive="table", DescribeTimeToLive="table"),
     # Exports and imports
-    *_family("exports", "ExportTableToPointInTime", "DescribeExport", "ListExports"),
-    *_family("imports", "ImportTable", "DescribeImport", "ListImports"),
+    *_family(
+        "exports", ExportTableToPointInTime="exported table", DescribeExport="task", ListExports="tasks"
+    ),
+    *_family("imports", ImportTable="imported table", DescribeImport="task", ListImports="tasks"),
     *_family(
         "bulk_operations",
-        "StartBulkPutItems",
-        "DescribeBulkOperation",
-        "ListBulkOperations",
-        "CancelBulkOperation",
+        StartBulkPutItems="filled table",
+        DescribeBulkOperation="task",
+        ListBulkOperations="tasks",
+        CancelBulkOperation="task",
     ),
     # Backups
     *_family(
-        "backups", "CreateBackup", "DescribeBackup", "ListBackups", "DeleteBackup", "RestoreTableFromBackup"
+        "backups",
+        CreateBackup="table",
+        DescribeBackup="backup",
+        ListBackups="account",
+        DeleteBackup="backup",
+        RestoreTableFromBackup="source backup",
     ),
     *_family(
         "point_in_time_recovery",
-        "UpdateContinuousBackups",
-        "DescribeContinuousBackups",
-        "RestoreTableToPointInTime",
+        UpdateContinuousBackups="table",
+        DescribeContinuousBackups="table",
+        RestoreTableToPointInTime="source table",
     ),
     # Kinesis
     *_family(
         "kinesis_destinations",
-        "EnableKinesisStreamingDestination",
-        "DisableKinesisStreamingDestination",
-        "UpdateKinesisStreamingDestination",
-        "DescribeKinesisStreamingDestination",
+        EnableKinesisStreamingDestination="captured table",
+        DisableKinesisStreamingDestination="table",
+        UpdateKinesisStreamingDestination="table",
+        DescribeKinesisStreamingDestination="table",
     ),
     # Streams
-    *_family("streams", "ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"),
+    *_family(
+        "streams",
+        ListStreams="account",
+        DescribeStream="stream",
+        GetShardIterator="stream",
+        GetRecords="iterator",
+    ),
 )
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.engine.tables.definition import checked_tags, reject_unsupported, table_definition
 from faradisc.engine.tables.description import describe_table as describe
 from faradisc.engine.tables.state import StreamSetting
@@ -53,6 +54,11 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
         settings["stream"] = StreamSetting(definition.stream_view_type)
     if "Tags" in request:
         settings["tags"] = checked_tags(request["Tags"], {})
+    if "ResourcePolicy" in request:
+        from faradisc.operations.resource_policies import check_document, new_revision  # noqa: PLC0415 - few have one
+
+        check_document(request["ResourcePolicy"])
+        settings["policy"] = ResourcePolicy(request["ResourcePolicy"], new_revision(backend))
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
     described = await describe(backend.store, table, backend.clock.now_ns())
     _remove_unrequested_warm(described, request)

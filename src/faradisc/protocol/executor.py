@@ -38,5 +38,11 @@ class Executor(OperationExecutor, Protocol):
     async def run_large(self, work: Callable[[], T], /) -> T:
         """Returns what `work` returns; raises what it raises. A server runs it on another thread."""
 
+    def authorize(self, call: Call, service: str) -> None:
+        """Tests whether the caller may use an operation of another service, by botocore's name of it.
+
+        Raises AccessDeniedException.
+        """
+
     def other_service(self, service: str) -> OperationExecutor:
         """Returns the executor of another service, by botocore's name of it."""

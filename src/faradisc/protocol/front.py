@@ -27,6 +27,7 @@ from faradisc.errors import UnknownOperationException
 from faradisc.limits import KB, REQUEST_BODY_BYTES_MAX
 from faradisc.operations.call import Call
 from faradisc.protocol.body import BodyTooLarge, dismantle, read_large_object, read_object, unpacked_body
+from faradisc.protocol.callers import caller_of
 from faradisc.protocol.executor import Executor
 from faradisc.protocol.failures import as_api_error, not_offered
 from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
@@ -134,15 +135,17 @@ def _call_of(
     values_ok = shape.check_request(document, len(body), body, sizes)
     region = credential.region or executor.region
     host = headers.get(b"host")
+    identity = credential.identity
     return Call(
         name,
         document,
         values_ok,
         region,
-        executor.account,
+        executor.account if identity is None else identity.principal.account,
         None if host is None else host.decode("latin-1"),
         body_bytes=len(body),
         item_sizes=sizes,
+        caller=None if identity is None else caller_of(identity, request),
     )
 
 

@@ -93,9 +93,11 @@ class AdminPages:
             return _failure(403, rejection)
         if self._authenticate is not None:
             try:
-                self._authenticate(request)
+                credential = self._authenticate(request)
             except ApiError as error:
                 return _failure(403, error.message or error.wire_name())
+            if credential.identity is not None:
+                return _failure(403, "These pages are for the account's own keys, not for users and roles.")
         path = unquote(request.target.partition(b"?")[0].decode("latin-1"))
         if path == PREFIX.decode():
             return HttpResponse(301, b"", None, None, None, ((b"Location", PREFIX + b"/"),))

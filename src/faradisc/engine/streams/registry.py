@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.streams.records import ChangeRecorder, created_ms, shard_end
 from faradisc.engine.streams.shards import Shard, children, first_shards, slots_for
@@ -177,6 +178,13 @@ class Streams:
             Batch(STREAMS_PART, deletes=[stream.row_key for stream in streams]),
             [part for stream in streams for part in stream.parts],
         )
+
+    async def set_policy(
+        self, stream: Stream, change: Callable[[ResourcePolicy | None], ResourcePolicy | None]
+    ) -> None:
+        """Replaces the policy of a stream; `change` gets the present one, and may raise an ApiError."""
+        async with stream.rolling:
+            await self._store(stream, replace(stream.state, policy=change(stream.state.policy)))
 
     # --- For readers ---
 

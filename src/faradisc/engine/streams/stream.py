@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.engine.streams.shards import Shard, shards_of_generations
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.model.codec.keyspace import parts_of
@@ -41,6 +42,7 @@ class StreamState:
     shards: list[Shard]
     """Oldest first. Those without an end are open, or were when the stream ended."""
     ended_ns: int | None = None
+    policy: ResourcePolicy | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "shards": [each.to_json() for each in self.shards]}
@@ -52,6 +54,8 @@ class StreamState:
             members["shards"] = shards_of_generations(members.pop("generations"), stored["label"])
         else:
             members["shards"] = [Shard.from_json(each) for each in stored["shards"]]
+        if members.get("policy") is not None:
+            members["policy"] = ResourcePolicy(**members["policy"])
         return cls(**members)
 
 

@@ -57,7 +57,6 @@ class TableDefinition:
 
 
 _NOT_YET = {
-    "ResourcePolicy": "resource policies",
     "GlobalTableSourceArn": "global tables",
     "GlobalTableSettingsReplicationMode": "global tables",
     "MultiRegionConsistency": "global tables",

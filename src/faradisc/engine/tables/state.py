@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum
 from faradisc.engine.vectors.schema import Distance
 from faradisc.model.values.schema import ProjectionKind
@@ -251,6 +252,7 @@ class TableState:
     table_class_changes_ns: list[int] = field(default_factory=list)
     """Changes of the table class in the last 30 days."""
     tags: dict[str, str] = field(default_factory=dict)
+    policy: ResourcePolicy | None = None
     stream: StreamSetting | None = None
     latest_stream_label: str | None = None
     """Label of the present stream, or of the last one."""
@@ -362,6 +364,8 @@ class TableState:
         if stored.get("pitr") is not None:
             state.pitr = PitrState(**stored["pitr"])
         state.pending = Pending.from_json(stored.get("pending", {}))
+        if stored.get("policy") is not None:
+            state.policy = ResourcePolicy(**stored["policy"])
         if stored.get("restored") is not None:
             state.restored = Restored.from_json(stored["restored"])
         if stored.get("left_history") is not None:

@@ -124,6 +124,10 @@ class TableLookup:
         """Returns a table in any state, if there is one. Raises ValidationException."""
         return self.at(self.resolve(name_or_arn, region, account))
 
+    def named(self, name_or_arn: str, region: str, account: str) -> Table | None:
+        """As `find`, without a change of the table's state that is due. Raises ValidationException."""
+        return self._tables.get(self.resolve(name_or_arn, region, account))
+
     def at(self, name: NsName) -> Table | None:
         table = self._tables.get(name)
         return None if table is None else self._current_state_of(table, end_early=self.short)

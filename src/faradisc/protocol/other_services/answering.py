@@ -9,6 +9,7 @@ from faradisc.auth.sigv4 import Authenticator
 from faradisc.errors import ApiError, SerializationException, UnknownOperationException
 from faradisc.operations.call import Call
 from faradisc.protocol.body import BodyTooLarge, unpacked_body
+from faradisc.protocol.callers import caller_of
 from faradisc.protocol.executor import Executor
 from faradisc.protocol.failures import as_api_error, not_offered
 from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
@@ -40,7 +41,11 @@ async def answer_other_service(
             raise not_offered(operation.name)
         _check(operation, document, len(body))
         region = credential.region or executor.region
-        members = await other.execute(Call(operation.name, document, True, region, executor.account))
+        call = Call(operation.name, document, True, region, executor.account)
+        if credential.identity is not None:
+            call.caller = caller_of(credential.identity, request)
+            executor.authorize(call, service.name)
+        members = await other.execute(call)
         written = wire.write(operation, members, request_id.decode())
     except BodyTooLarge:
         return HttpResponse(413, b"", None, request_id, None, extra)

@@ -1,0 +1,12 @@
+"""The policy of a table or a stream, as it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePolicy:
+    document: str
+    """As it was put."""
+    revision: str
