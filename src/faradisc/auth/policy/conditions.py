@@ -216,9 +216,9 @@ def _plain(key: str, test: Test, absent: bool) -> Condition:
 
     def holds(request: Request) -> bool:
         value = request.value(key)
-        if value is None or value == ():
-            return absent
-        return type(value) is str and test(value, request)
+        if isinstance(value, str):
+            return test(value, request)
+        return absent if value is None or not _several(value) else False
 
     return holds
 
@@ -228,9 +228,9 @@ def _for_all_values(key: str, test: Test) -> Condition:
 
     def holds(request: Request) -> bool:
         value = request.value(key)
-        if type(value) is str:
+        if isinstance(value, str):
             return test(value, request)
-        return value is None or all(test(each, request) for each in value)
+        return value is None or all(test(each, request) for each in _several(value))
 
     return holds
 
@@ -238,11 +238,20 @@ def _for_all_values(key: str, test: Test) -> Condition:
 def _for_any_value(key: str, test: Test, absent: bool) -> Condition:
     def holds(request: Request) -> bool:
         value = request.value(key)
-        if type(value) is str:
+        if isinstance(value, str):
             return test(value, request)
-        return any(test(each, request) for each in value) if value else absent
+        if value is None or not _several(value):
+            return absent
+        return any(test(each, request) for each in value)
 
     return holds
+
+
+def _several(value: tuple[str, ...]) -> tuple[str, ...]:
+    """Returns the values of a key. Raises TypeError for what is no value: a mistake is not an absence."""
+    if not isinstance(value, tuple):
+        raise TypeError(f"a condition key has the value {value!r}")
+    return value
 
 
 def _null(key: str, values: Sequence[str]) -> Condition:

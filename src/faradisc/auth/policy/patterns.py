@@ -89,7 +89,7 @@ def _resolve(tokens: Tokens, request: Request) -> Literals | None:
             value = request.value(token.key)
             if value is None:
                 value = token.default
-            if type(value) is not str:
+            if not isinstance(value, str):
                 return None
             resolved.append(value)
         else:
