@@ -227,7 +227,7 @@ async def _run(
             others.append(asyncio.create_task(watching))
         if stored_time is not None:
             others.append(asyncio.create_task(keep_time(database_clock, stored_time, stop)))
-        await serving.until(stop, None if settings.memory else Path(settings.data_dir))
+        await serving.until(stop, None if settings.memory or settings.store else Path(settings.data_dir))
         for each in others:
             await each
 
@@ -298,6 +298,12 @@ async def _open_store(settings: ServerSettings) -> Store:
         from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
 
         return MemoryStore()
+    if settings.store:
+        from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415
+
+        if settings.is_private_postgres:
+            return await open_private(Path(settings.store.partition(":")[2]))
+        return await open_postgres(settings.store)
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
     # In a thread, so that /health/live answers while an older format is rewritten. While RocksDB replays the
@@ -309,7 +315,13 @@ async def _open_store(settings: ServerSettings) -> Store:
 def banner(settings: ServerSettings, port: int) -> str:
     """Returns the text printed when the server is ready: its address, its data, and a command to try."""
     url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
-    data = "in memory, gone at the end" if settings.memory else os.path.abspath(settings.data_dir)
+    data = os.path.abspath(settings.data_dir)
+    if settings.memory:
+        data = "in memory, gone at the end"
+    elif settings.is_private_postgres:
+        data = f"PostgreSQL in {os.path.abspath(settings.store.partition(':')[2])}"
+    elif settings.store:
+        data = f"PostgreSQL at {settings.store.rpartition('@')[2].partition('?')[0].removeprefix('postgresql://')}"
     apart = ", each region apart" if settings.per_region else ""
     any_key = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if settings.auth == "lenient" else ""
     return (

@@ -74,7 +74,8 @@ class Serving:
                 await self._reopen(stop)
 
     def _rejects_writes(self) -> bool:
-        return self.database.store.failure is not None
+        # A shared store accepts writes again by itself.
+        return self.database.store.failure is not None and not self.database.store.shared
 
     async def _has_room_again(self, directory: Path | None, stop: asyncio.Event) -> bool:
         """Waits until a full disk has room again. Returns False when `stop` is set instead."""

@@ -52,7 +52,15 @@ class ServerSettings:
     host: str = _setting("127.0.0.1", "Address or name to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
     port_file: str = _setting("", "File to write the port to, once the server is ready.")
-    data_dir: str = _setting("faradisc-data", "Directory that holds the data; created if it is missing.")
+    data_dir: str = _setting(
+        "faradisc-data",
+        "Directory that holds the data, or with --store only backups, buckets and logs; created if missing.",
+    )
+    store: str = _setting(
+        "",
+        "PostgreSQL that holds the data of any number of servers: postgresql://..., or a private one: "
+        "postgres:DIRECTORY.",
+    )
     memory: bool = _setting(False, "Keep all data in memory; it is lost when the process ends.")
     region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
@@ -170,8 +178,30 @@ class ServerSettings:
             _check_address("S3", self.s3_endpoint)
         if self.s3_endpoint and self.s3_root:
             raise SettingsError("Buckets are directories or an endpoint's: give --s3-root or --s3-endpoint.")
+        if self.store:
+            self._check_store()
         if not self.memory and not self.data_dir:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
+
+    def _check_store(self) -> None:
+        """Raises SettingsError."""
+        if self.memory:
+            raise SettingsError("Choose either --memory, which keeps nothing, or --store.")
+        if self.virtual_clock or self.time_scale != 1:
+            raise SettingsError(
+                "Servers with --store follow the machine's clock: --virtual-clock and --time-scale need "
+                "a data directory or --memory."
+            )
+        if not self.is_private_postgres and not self.store.startswith(("postgresql://", "postgres://")):
+            raise SettingsError(
+                "--store is postgresql://user@host/database, or postgres:DIRECTORY for a private PostgreSQL."
+            )
+
+    @property
+    def is_private_postgres(self) -> bool:
+        """Whether `store` names a directory."""
+        scheme, _, rest = self.store.partition(":")
+        return scheme == "postgres" and bool(rest) and not rest.startswith("//")
 
 
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}

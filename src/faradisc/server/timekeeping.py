@@ -81,7 +81,7 @@ class StoredManualClock(ManualClock):
 
 def data_clock(settings: ServerSettings, machine: Clock) -> tuple[Clock, StoredTime | None]:
     """Returns the clock and, for a running one, where to store its time. Raises SettingsError."""
-    stored = StoredTime(None if settings.memory else Path(settings.data_dir))
+    stored = StoredTime(None if settings.memory or settings.store else Path(settings.data_dir))
     now_ns = machine.now_ns()
     begin_ns = max(stored.read(), now_ns)
     if settings.virtual_clock:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from faradisc.errors import StorageError
@@ -18,6 +19,7 @@ from faradisc.storage.postgres.connecting import connector, prepare, schema_of
 from faradisc.storage.postgres.errors import CALLER_UNKNOWN, breaks_connection, sqlstate, translated
 from faradisc.storage.postgres.keys import stored_key, stored_payload
 from faradisc.storage.postgres.pool import Connection, Pool
+from faradisc.storage.postgres.private import PrivatePostgres
 from faradisc.storage.postgres.reading import Reader
 
 POOL_SIZE = 16
@@ -38,6 +40,7 @@ _NEW_CALLER = "INSERT INTO kv_caller VALUES (uuid_send(gen_random_uuid()), 0, NU
 _SEAL = "UPDATE kv_caller SET sealed = 1 WHERE id = $1 RETURNING last, answer"
 _TRIM = "DELETE FROM kv_log WHERE part = $1 AND gen = (SELECT gen FROM kv_part WHERE part = $1) AND seq < $2"
 _CLEAR = "SELECT kv_clear($1)"
+_NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _SWEEP = "SELECT kv_sweep($1)"
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT FROM kv_meta"
 
@@ -77,10 +80,16 @@ class PostgresStore(Reader):
     shared = True
     slots = NETWORKED_SLOTS
 
-    def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int = POOL_SIZE) -> None:
-        """connect: to a prepared database; raises StorageError."""
+    def __init__(
+        self,
+        connect: Callable[[], Awaitable[Connection]],
+        size: int = POOL_SIZE,
+        leave: Callable[[], object] | None = None,
+    ) -> None:
+        """connect: to a prepared database; raises StorageError. leave: called at the end, in a thread."""
         self._connect = connect
         self._pool = Pool(connect, size)
+        self._leave = leave
         self._snapshots: set[_Snapshot] = set()
 
     @property
@@ -255,6 +264,10 @@ class PostgresStore(Reader):
     async def clear(self, part: Part) -> None:
         await self._fetch(_CLEAR, part)
 
+    async def now_ns(self) -> int:
+        [(now_us,)] = await self._fetch(_NOW)
+        return int(now_us) * 1000
+
     async def sweep(self, rows: int = 1000) -> bool:
         """Deletes up to `rows` rows of cleared parts. Returns False when none is left."""
         [(more,)] = await self._fetch(_SWEEP, rows)
@@ -278,8 +291,11 @@ class PostgresStore(Reader):
     async def close(self) -> None:
         for snapshot in list(self._snapshots):
             await snapshot.close()
-        if not self._pool.closed:
-            await self._pool.close()
+        if self._pool.closed:
+            return
+        await self._pool.close()
+        if self._leave is not None:
+            await asyncio.to_thread(self._leave)
 
 
 def _check_bytes(batch: Batch) -> None:
@@ -302,10 +318,41 @@ def _only_key(batch: Batch) -> bytes | None:
 
 async def open_postgres(dsn: str, *, size: int = POOL_SIZE) -> PostgresStore:
     """Creates the tables when they are missing. Raises StorageError."""
+    return await _opened(dsn, connector(dsn), size, None)
+
+
+async def open_private(directory: Path, *, size: int = POOL_SIZE) -> PostgresStore:
+    """Opens the store in the private PostgreSQL of a directory, which is started when needed, also later.
+
+    Raises StorageError.
+    """
+    server = PrivatePostgres(directory)
+    dsn = await asyncio.to_thread(server.join)
     connect = connector(dsn)
+
+    async def revive_and_connect() -> Connection:
+        try:
+            return await connect()
+        except StorageError:
+            await asyncio.to_thread(server.revive)
+            return await connect()
+
+    try:
+        return await _opened(dsn, revive_and_connect, size, server.leave)
+    except BaseException:
+        await asyncio.to_thread(server.leave)
+        raise
+
+
+async def _opened(
+    dsn: str,
+    connect: Callable[[], Awaitable[Connection]],
+    size: int,
+    leave: Callable[[], object] | None,
+) -> PostgresStore:
     connection = await asyncio.ensure_future(connect())
     try:
         await prepare(connection, schema_of(dsn))
     finally:
         await asyncio.ensure_future(connection.close())
-    return PostgresStore(connect, size)
+    return PostgresStore(connect, size, leave)
