@@ -74,7 +74,7 @@ LITERAL = {
     "src/faradisc/storage/postgres/private.py": {"nobody": "the operating system's user"},
     "tests/fixtures/postgres.py": {"nobody": "the operating system's user"},
     "tests/storage/postgres/*": {"nobody": "the operating system's user"},
-    "docs/guide/many-nodes.md": {"nobody": "the operating system's user"},
+    "docs/guide/postgresql.md": {"nobody": "the operating system's user"},
     "src/faradisc/engine/tables/state.py": {"filler": "name of a stored field"},
     "tests/test_plain_words.py": dict.fromkeys(WORDS, "the list itself"),
 }
