@@ -47,3 +47,27 @@ def test_huge_timestamps_are_no_internal_errors(
     )
     answer = raw.post(operation, orjson.dumps(request_of(at)))
     assert answer.status in (200, 400)
+
+
+@pytest.mark.parametrize("at", HUGE)
+def test_huge_timestamps_of_iterators_are_in_the_future_or_before_all_records(
+    raw: InProcess, at: float
+) -> None:
+    view = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    made = raw.call("CreateTable", TableName="things", **schema("p:S"), StreamSpecification=view)
+    arn = made["TableDescription"]["LatestStreamArn"]
+    streams = raw.local.client("dynamodbstreams")
+    (shard, *_) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+    request = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "AT_TIMESTAMP"}
+    answer = raw.post(
+        "GetShardIterator",
+        orjson.dumps({**request, "Timestamp": at}),
+        {"x-amz-target": "DynamoDBStreams_20120810.GetShardIterator"},
+    )
+    if at > 0:
+        assert (answer.status, orjson.loads(answer.body)["message"]) == (
+            400,
+            "Timestamp must not be in the future",
+        )
+    else:
+        assert answer.status == 200

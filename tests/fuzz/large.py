@@ -56,6 +56,7 @@ BODIES: dict[str, Callable[[int], Body]] = {
     "binaries_of_a_set": lambda size: _put({"BS": ["AAAA"] * (size // 8)}),
     "nulls_of_a_list": lambda size: _put({"L": [{"NULL": True}] * (size // 15)}),
     "nothings_of_a_list": lambda size: _put({"L": [{}] * (size // 4)}),
+    "nothings_of_an_unknown_member": lambda size: ("ListTables", b'{"a":[{}' + b",{}" * (size // 3 - 10)),
     "json_nulls_of_a_list": lambda size: _put({"L": [None] * (size // 6)}),
     "attributes": lambda size: _json(
         "PutItem", {"TableName": "Flat", "Item": {key: {"S": ""} for key in _unique("a", size // 24)}}
@@ -65,6 +66,11 @@ BODIES: dict[str, Callable[[int], Body]] = {
         b'{"TableName":"Flat","Item":{' + b'"id":{"S":"a"},' * (size // 15 - 5) + b'"id":{"S":"a"}}}',
     ),
     "unknown_members": lambda size: _json("ListTables", dict.fromkeys(_unique("Member", size // 20), 1)),
+    "unknown_members_of_a_value": lambda size: _put(dict.fromkeys(_unique("Member", size // 20), 1)),
+    "unknown_members_beside_an_item": lambda size: _json(
+        "PutItem",
+        {"TableName": "Flat", "Item": {"id": {"S": "a"}}, **dict.fromkeys(_unique("a", size // 20), 1)},
+    ),
     "a_table_name": lambda size: _json("DescribeTable", {"TableName": "t" * (size - 50)}),
     "an_arn": lambda size: _json("DescribeTable", {"TableName": "arn:aws:dynamodb:" + ":" * (size - 60)}),
     "an_expression": lambda size: _condition("a = :v AND " * (size // 11 - 20)),

@@ -349,6 +349,7 @@ _HEADER_VALUES: dict[bytes, tuple[bytes | None, ...]] = {
     b"content-type": (
         *(None, b"", b"text/plain", b"application/json", b"application/x-amz-json-1.1", b"\xff", b";"),
         *(b"application/x-amz-json-1.0; charset=utf-8", b"APPLICATION/X-AMZ-JSON-1.0", b"application/cbor"),
+        *(b"application/x-www-form-urlencoded", b"multipart/form-data; boundary=x"),
     ),
     b"x-amz-target": (
         *(None, b"", b"DynamoDB_20120810", b"DynamoDB_20120810.", b"DynamoDB_20120810.putitem", b"PutItem"),
@@ -365,8 +366,17 @@ _HEADER_VALUES: dict[bytes, tuple[bytes | None, ...]] = {
         + b"/x/aws4_request, SignedHeaders=h, Signature=0",
     ),
     b"x-amz-date": (None, b"", b"yesterday", b"\xff"),
-    b"host": (None, b"", b"\xff", b"h" * 5000, b"[::1"),
-    b"origin": (b"http://a.example", b"", b"\xff", b"null"),
+    b"host": (None, b"", b"\xff", b"h" * 5000, b"[::1", b"evil.example", b"localhost.evil.example:8000"),
+    b"origin": (
+        b"http://a.example",
+        b"",
+        b"\xff",
+        b"null",
+        b"http://localhost:3000",
+        b"https://evil.example",
+    ),
+    b"sec-fetch-site": (b"cross-site", b"none", b"\xff"),
+    b"x-amz-content-sha256": (b"UNSIGNED-PAYLOAD", b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD", b"\xff"),
     b"accept-encoding": (b"gzip", b"gzip;q=0", b"gzip;q=" + b"9" * 4000, b"*", b"\xff", b"," * 4000),
     b"content-encoding": (b"gzip", b"x-gzip", b"deflate", b"br", b"", b"\xff", b"gzip, gzip"),
     b"access-control-request-headers": (b"x-amz-target", b"\r\nEvil: 1", b"a" * 9000, b"\xff"),
@@ -401,9 +411,9 @@ def other_method(rng: Random) -> str:
 
 
 def packed(rng: Random, body: bytes) -> bytes:
-    """The body compressed, whole or broken."""
+    """The body compressed, whole or broken, or one that is large when it is unpacked."""
     compressed = gzip.compress(body, mtime=0)
-    match rng.randrange(6):
+    match rng.randrange(7):
         case 0:
             return compressed[: rng.randrange(len(compressed))]
         case 1:
@@ -412,5 +422,8 @@ def packed(rng: Random, body: bytes) -> bytes:
             return gzip.compress(compressed, mtime=0)
         case 3:
             return mutate_bytes(rng, compressed)
+        case 4:
+            opened, element = rng.choice(((b'{"a":[{}', b",{}"), (b'{"a":[', b"["), (b'{"a":0', b',"a":0')))
+            return gzip.compress(opened + element * rng.choice((30, 300, 20_000)), mtime=0)
         case _:
             return compressed

@@ -235,8 +235,52 @@ def test_server_survives_a_client_that_does_not_read(target: Target) -> None:
         assert target.serves()
 
 
+PRESIGNED = (
+    b"/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Date=20261120T000000Z&X-Amz-Expires=900"
+    b"&X-Amz-Credential=AKIDEXAMPLE%2F20261120%2Fus-east-1%2Fmonitoring%2Faws4_request"
+    b"&X-Amz-SignedHeaders=host&X-Amz-Signature=" + b"0" * 64
+)
+FORM = HttpRequest(
+    "POST",
+    PRESIGNED,
+    {b"host": b"localhost", b"content-type": b"application/x-www-form-urlencoded"},
+    b"Action=ListMetrics&Version=2010-08-01",
+)
+"""What a page can send without a preflight."""
+
+
+def _with(request: HttpRequest, **headers: bytes) -> bytes:
+    more = {name.replace("_", "-").encode(): value for name, value in headers.items()}
+    return http(HttpRequest(request.method, request.target, {**request.headers, **more}, request.body))
+
+
+FOREIGN = {
+    "a_host": _with(LIST_TABLES, host=b"evil.example"),
+    "a_host_with_a_port": _with(LIST_TABLES, host=b"localhost.evil.example:8000"),
+    "an_origin": _with(LIST_TABLES, origin=b"https://evil.example"),
+    "a_sandbox": _with(LIST_TABLES, origin=b"null"),
+    "a_preflight": http(
+        HttpRequest("OPTIONS", b"/", {b"host": b"localhost", b"origin": b"http://a.example"}, b"")
+    ),
+    "a_form": _with(FORM, origin=b"https://evil.example"),
+    "a_form_without_origin": _with(FORM, sec_fetch_site=b"cross-site"),
+    "a_form_for_another_host": _with(FORM, host=b"evil.example"),
+}
+
+
+@pytest.mark.parametrize("raw", FOREIGN.values(), ids=FOREIGN)
+def test_requests_of_other_sites_are_rejected(target: Target, raw: bytes) -> None:
+    assert target.statuses(raw) == [403]
+
+
+def test_the_form_is_served_to_local_programs(target: Target) -> None:
+    assert target.statuses(http(FORM)) == [200]
+
+
 def _mutated(number: int) -> bytes:
     rng = Random(f"{SEED}/socket/{number}")
+    if rng.random() < 0.1:
+        return mutate_bytes(rng, rng.choice((http(FORM), *FOREIGN.values())))
     raw = http(hostile(rng), *rng.choice(((), (b"connection: close",), (b"expect: 100-continue",))))
     return mutate_bytes(rng, raw[:200_000]) if rng.random() < 0.7 else raw[:200_000]
 

@@ -6,6 +6,8 @@ has a million members, so a loop over pairs would exceed the world's time limit.
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
@@ -27,11 +29,16 @@ def _send(world: World, operation: str, body: bytes, **headers: bytes) -> HttpRe
     return world.send(HttpRequest("POST", b"/", HEADERS | target | more, body))
 
 
-def _check(name: str, size: int) -> None:
+def _check(name: str, size: int, *, compressed: bool = False) -> None:
     world = World()
     operation, body = BODIES[name](size)
     assert len(body) <= size
-    answer = _send(world, operation, body)
+    if compressed:
+        answer = _send(world, operation, gzip.compress(body, mtime=0), content_encoding=b"gzip")
+        plain = _send(world, operation, body)
+        assert answer.status == 413 or (answer.status, answer.body) == (plain.status, plain.body)
+    else:
+        answer = _send(world, operation, body)
     bound = size if name in UNBOUNDED else ANSWER_BYTES_MAX
     assert answer.status == 200 or len(answer.body) <= bound
     world.check()
@@ -41,6 +48,22 @@ def _check(name: str, size: int) -> None:
 @pytest.mark.parametrize("name", BODIES)
 def test_a_quarter_of_a_megabyte(name: str) -> None:
     _check(name, QUICK_BYTES)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nothings_of_an_unknown_member",
+        "nothings_of_a_list",
+        "strings_of_a_set",
+        "attributes",
+        "unknown_members",
+        "open_brackets",
+        "closed_maps",
+    ],
+)
+def test_compressed_body_is_answered_as_the_plain_one_or_refused(name: str) -> None:
+    _check(name, QUICK_BYTES, compressed=True)
 
 
 @pytest.mark.slow

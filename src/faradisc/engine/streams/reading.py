@@ -75,9 +75,11 @@ async def starting_position(
     if kind == "TRIM_HORIZON":
         return min(oldest - 1, last)
     if kind == "AT_TIMESTAMP":
-        at_ms = round(request["Timestamp"] * 1000)
-        if at_ms > streams.clock.now_ns() // 1_000_000:
+        seconds = request["Timestamp"]  # of any size
+        now_ms = streams.clock.now_ns() // 1_000_000
+        if seconds > now_ms / 1000:
             raise ValidationException("Timestamp must not be in the future")
+        at_ms = round(max(seconds, 0) * 1000)
         return await streams.first_created_from(part, at_ms, min(oldest, last + 1), last) - 1
     position = position_of(request["SequenceNumber"])
     if position is None or position[0] != shard.slot:
