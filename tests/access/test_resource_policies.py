@@ -317,7 +317,7 @@ def test_partiql_and_time_to_live_do_not_work_between_accounts(world: AccessWorl
     assert denial(user.execute_statement, Statement=f'SELECT * FROM "{GAMES}"') is not None
 
 
-def test_a_missing_table_of_another_account_is_not_told_from_a_forbidden_one(world: AccessWorld) -> None:
+def test_a_missing_table_of_another_account_looks_like_a_forbidden_one(world: AccessWorld) -> None:
     missing = arn("Missing", account=OTHER_ACCOUNT)
     sentence = denial(world.user(statement("*")).describe_table, TableName=missing)
     assert sentence is not None

@@ -17,8 +17,9 @@ from typing import Any, Final
 from faradisc.auth.policy.model import Value
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Placeholders, bind_key_clauses
+from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_condition, parse_projection, parse_update
-from faradisc.language.expressions.syntax import Path
+from faradisc.language.expressions.syntax import Parsed, Path
 from faradisc.language.partiql.binder import fill, fill_templates
 from faradisc.language.partiql.planner import plan_of
 from faradisc.language.partiql.syntax import (
@@ -41,7 +42,13 @@ _READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "PartiQLS
 _ITEM_ACTIONS: Final = _READS | _SINGLE_WRITES | {"BatchWriteItem", "ConditionCheckItem"}
 _TRANSACTIONS: Final = frozenset({"TransactWriteItems", "TransactGetItems", "ExecuteTransaction"})
 
-_CONDITION_MEMBERS: Final = ("ConditionExpression", "FilterExpression", "KeyConditionExpression")
+_EXPRESSIONS: Final[Mapping[str, Callable[[str], Parsed]]] = {
+    "ConditionExpression": parse_condition,
+    "FilterExpression": parse_condition,
+    "KeyConditionExpression": parse_condition,
+    "UpdateExpression": parse_update,
+    "ProjectionExpression": parse_projection,
+}
 _LEGACY_MEMBERS: Final = ("Expected", "AttributeUpdates", "KeyConditions", "QueryFilter", "ScanFilter")
 
 
@@ -368,17 +375,13 @@ def _attribute_names(members: Any) -> Iterator[str]:
     yield from members.get("AttributesToGet", ())
     for name in _LEGACY_MEMBERS:
         yield from members.get(name, ())
-    paths: list[Path] = []
-    for name in _CONDITION_MEMBERS:
-        if name in members:
-            paths += parse_condition(members[name]).paths
-    if "UpdateExpression" in members:
-        paths += parse_update(members["UpdateExpression"]).paths
-    if "ProjectionExpression" in members:
-        paths += parse_projection(members["ProjectionExpression"]).paths
     placeholders = _placeholders(members)
-    for path in paths:
-        yield str(placeholders.path(path)[0])
+    for name, parse in _EXPRESSIONS.items():
+        if name in members:
+            try:
+                yield from [str(placeholders.path(path)[0]) for path in parse(members[name]).paths]
+            except ExpressionError as error:
+                raise error.within(name) from None
 
 
 def _paths_in(operand: Any) -> Iterator[Path]:
