@@ -18,6 +18,7 @@ pytest_plugins = [
     "fixtures.streamed",
     "fixtures.other_services",
     "fixtures.access",
+    "fixtures.identity_world",
 ]
 
 

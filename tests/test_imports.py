@@ -40,7 +40,7 @@ ROWS = (
     ("engine.transactions", "engine.ttl", "engine.kinesis"),
     ("operations", "engine.check"),
     ("protocol", "services.administration"),
-    ("services.cloudwatch",),
+    ("services.cloudwatch", "services.iam"),
     ("services.autoscaling",),
     ("services.other_services",),
     ("database", "tools.seeding"),

@@ -1,8 +1,9 @@
-"""The file of access keys: secrets encrypted at rest, written atomically.
+"""The file of access keys and identities: encrypted at rest, written atomically.
 
 A sealed file (auth/sealed_file.py) whose entries are access keys:
 
     "keys": {<key id>: {"created_s": <epoch>, "expires_s": <epoch, only temporary keys>, "sealed": <sealed>}}
+    "identities": <sealed JSON of auth/identities.py>, if there are any
 
 `sealed` holds the JSON of secret and session token; the key id and the expiry are authenticated with it, so
 entries can neither be swapped nor prolonged.
@@ -10,20 +11,21 @@ entries can neither be swapped nor prolonged.
 
 from __future__ import annotations
 
-import logging
 import os
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
+from faradisc.auth.identities import Identities
 from faradisc.auth.keys import AccessKey
 from faradisc.auth.sealed_file import FileKind, SealedFile, SealedFileError
+from faradisc.auth.session_tokens import sealing_key
 from faradisc.clock import Entropy
 
-log = logging.getLogger("faradisc.auth")
+T = TypeVar("T")
 
 KIND: Final = FileKind(
     "credentials file", "credentials", "faradisc credentials add", "FARADISC_CREDENTIALS_PASSPHRASE"
@@ -38,14 +40,26 @@ class CredentialsFile(SealedFile):
         super().__init__(path, KIND, environment)
 
     def load(self) -> dict[str, AccessKey]:
-        """Returns every key, decrypted, by id. Raises SealedFileError."""
+        """Returns every key of the account, decrypted, by id. Raises SealedFileError."""
+        return self.contents()[0]
+
+    def contents(self) -> tuple[dict[str, AccessKey], Identities, bytes]:
+        """Returns the keys of the account by id, the identities, and the key that seals session tokens.
+
+        Raises SealedFileError.
+        """
         document, key = self.opened()
         keys = {}
         for key_id, entry in document["keys"].items():
             expires_s = entry.get("expires_s")
             opened = orjson.loads(self.open(key, _bound(key_id, expires_s), entry["sealed"]))
             keys[key_id] = AccessKey(key_id, opened["secret"], opened.get("token"), expires_s)
-        return keys
+        return keys, self._identities(document, key), sealing_key(key)
+
+    def _identities(self, document: dict[str, Any], key: bytes) -> Identities:
+        if "identities" not in document:
+            return Identities()
+        return Identities.of(self.open(key, "identities", document["identities"]))
 
     def listed(self) -> list[tuple[str, int, int | None]]:
         """Returns (key id, creation, expiry) of every key, oldest first, without decrypting.
@@ -82,41 +96,25 @@ class CredentialsFile(SealedFile):
 
         self.change(change, None)
 
+    def change_identities(self, change: Callable[[Identities], T], entropy: Entropy) -> tuple[Identities, T]:
+        """Applies a change to the identities as they are in the file, which has to exist.
+
+        Returns the changed ones, and what `change` returns. Raises SealedFileError, and what `change` raises.
+        """
+        changed: list[tuple[Identities, T]] = []
+
+        def replace(document: dict[str, Any], key: bytes) -> None:
+            identities = self._identities(document, key)
+            changed.append((identities, change(identities)))
+            document["identities"] = self.seal(key, "identities", identities.stored(), entropy)
+
+        self.change(replace, None)
+        return changed[0]
+
 
 def _bound(key_id: str, expires_s: int | None) -> str:
     """Returns the data that is authenticated together with an entry's content."""
     return f"key {key_id} {'' if expires_s is None else expires_s}"
-
-
-class FileKeyring:
-    """The keys of a file, which is read again when it changes.
-
-    When the file can no longer be read, the keys stay in force and an error is logged once: a missing file
-    must not lock all clients out.
-    """
-
-    def __init__(self, file: CredentialsFile) -> None:
-        """Raises SealedFileError."""
-        self._file = file
-        self._seen = file.state()
-        self._keys = file.load()
-        self.generation = 0
-
-    def refresh(self) -> None:
-        state = self._file.state()
-        if state == self._seen:
-            return
-        self._seen = state
-        try:
-            self._keys = self._file.load()
-        except (SealedFileError, KeyError, TypeError, ValueError) as error:
-            log.error("the access keys stay as they were: %s", error)
-            return
-        self.generation += 1
-        log.warning("read %s again: %d access keys", self._file.path, len(self._keys))
-
-    def find(self, key_id: str) -> AccessKey | None:
-        return self._keys.get(key_id)
 
 
 # --- New keys --------------------------------------------------------------------------------------

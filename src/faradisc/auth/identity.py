@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Principal
+from faradisc.auth.session_tokens import Session
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,6 +19,8 @@ class Identity:
     principal: Principal
     policies: Policies
     """Without a resource's."""
+    session: Session | None = None
+    """Of temporary credentials."""
     decided: dict[tuple[str, str], tuple[CompiledPolicy | None, Decision]] = field(
         default_factory=dict, repr=False
     )

@@ -31,7 +31,8 @@ class Keyring(Protocol):
     def refresh(self) -> None:
         """Looks for changes; called at most once a second."""
 
-    def find(self, key_id: str) -> AccessKey | None: ...
+    def find(self, key_id: str, token: str | None = None) -> AccessKey | None:
+        """token: the session token that came with the key id."""
 
 
 class FixedKeyring:
@@ -44,5 +45,5 @@ class FixedKeyring:
     def refresh(self) -> None:
         """Does nothing."""
 
-    def find(self, key_id: str) -> AccessKey | None:
+    def find(self, key_id: str, token: str | None = None) -> AccessKey | None:
         return self._keys.get(key_id)

@@ -156,10 +156,10 @@ class StrictAuthenticator:
         timestamp = _timestamp(parts)
         _check_scope(parts, timestamp, self._region, service)
         _check_clock(parts, timestamp, now_ns // 1_000_000_000)
-        key = self._keyring.find(parts.credential.access_key_id)
+        token = _token(parts, headers)
+        key = self._keyring.find(parts.credential.access_key_id, token)
         if key is None:
             raise UnrecognizedClientException
-        token = _token(parts, headers)
         _check_token(key, token, now_ns // 1_000_000_000)
         date, region, service, _ = parts.scope
         made = signing_key(key.secret, date, region, service)
@@ -292,7 +292,8 @@ def _timestamp(parts: Parts) -> str:
 def _check_scope(parts: Parts, timestamp: str, only_region: str | None, wanted: str) -> None:
     date, region, service, terminator = parts.scope
     problems = ""
-    if not parts.credential.region or (only_region is not None and region != only_region):
+    regions = (only_region, "us-east-1") if wanted in _GLOBAL else (only_region,)
+    if not parts.credential.region or (only_region is not None and region not in regions):
         problems += f"Credential should be scoped to a valid region, not '{region}'. "
     if service != wanted:
         problems += f"Credential should be scoped to correct service: '{wanted}'. "
@@ -307,6 +308,10 @@ def _check_scope(parts: Parts, timestamp: str, only_region: str | None, wanted: 
         )
     if problems:
         raise InvalidSignatureException(problems)
+
+
+_GLOBAL: Final = ("iam", "sts")
+"""Services that clients sign for in us-east-1, whatever their region."""
 
 
 def _check_clock(parts: Parts, timestamp: str, now_s: int) -> None:

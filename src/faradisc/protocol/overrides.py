@@ -228,6 +228,12 @@ _JAVA_PATTERNS: Final[Mapping[str, str]] = {
     r"^arn:.+:application-autoscaling:.+:[0-9]+:scalable-target\/[a-zA-Z0-9-]+$": (
         r"arn:[^:]+:application-autoscaling:[^:]+:[0-9]+:scalable-target/[a-zA-Z0-9-]+"
     ),
+    **{
+        rf"[\p{{L}}\p{{Z}}\p{{N}}_.:/=+\-@]{count}": (
+            rf"(?u:[\w \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000.:/=+\-@]{count})"
+        )
+        for count in "*+"
+    },
 }
 """Python's form of patterns that only Java understands, or that are slow in Python."""
 

@@ -21,7 +21,12 @@ from faradisc.errors import UnknownOperationException
 
 API_VERSION = "2012-08-10"
 SERVICES = ("dynamodb", "dynamodbstreams")
-OTHER_SERVICE_VERSIONS = {"application-autoscaling": "2016-02-06", "cloudwatch": "2010-08-01"}
+OTHER_SERVICE_VERSIONS = {
+    "application-autoscaling": "2016-02-06",
+    "cloudwatch": "2010-08-01",
+    "iam": "2010-05-08",
+    "sts": "2011-06-15",
+}
 """Versions of the other AWS services (protocol/other_services). Models are read at the first request."""
 
 
@@ -63,6 +68,8 @@ class Operation:
     output: Shape
     errors: tuple[Shape, ...]
     """Its exceptions in the model."""
+    has_output: bool
+    """Whether the model has an output, which may be without members."""
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +87,7 @@ def load(service: str) -> ServiceModel:
     shapes = {name: _bare_shape(name, raw) for name, raw in document["shapes"].items()}
     for name, raw in document["shapes"].items():
         _link(shapes[name], raw, shapes)
-    prefix = document["metadata"]["targetPrefix"]
+    prefix = document["metadata"].get("targetPrefix", "")  # the query protocol has none
     operations = {
         name: Operation(
             service=service,
@@ -89,6 +96,7 @@ def load(service: str) -> ServiceModel:
             input=_io_shape(raw, "input", shapes),
             output=_io_shape(raw, "output", shapes),
             errors=tuple(shapes[error["shape"]] for error in raw.get("errors", ())),
+            has_output="output" in raw,
         )
         for name, raw in document["operations"].items()
     }

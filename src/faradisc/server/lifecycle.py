@@ -47,6 +47,7 @@ from faradisc.server.tls import TlsAcceptor, TlsFiles
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
+    from faradisc.server.identities import ServedIdentities
     from faradisc.server.tracing import TraceFile
 
 BACKGROUND_THROTTLE_S = 0.005
@@ -73,7 +74,12 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     if not settings.trust_network and not all(is_loopback(each) for each in addresses):
         _check_network(settings)
     clock = SystemClock()
-    authenticate = _authenticator(settings, clock)
+    identities = None
+    if settings.auth == "strict":
+        from faradisc.server.identities import ServedIdentities  # noqa: PLC0415 - only strict servers have them
+
+        identities = ServedIdentities(settings, clock)
+    authenticate = lenient if identities is None else identities.authenticate
     load = Load()
     tls = None
     if settings.tls_cert:
@@ -86,7 +92,9 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     os.umask(0o077)  # data, traces and exported files are readable by this user only
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         listener = Listener(site.handle, clock, load, tls)
-        runner.run(_run(settings, site, listener, sockets, tls, clock=clock, out=out))
+        runner.run(
+            _run(settings, site, listener, sockets, tls=tls, identities=identities, clock=clock, out=out)
+        )
 
 
 def _check_network(settings: ServerSettings) -> None:
@@ -103,24 +111,6 @@ def _check_network(settings: ServerSettings) -> None:
             "clients, since it is not encrypted there; give --tls-cert and --tls-key (`faradisc "
             "tls self-signed` makes them), or add --trust-network if that is intended."
         )
-
-
-def _authenticator(settings: ServerSettings, clock: Clock) -> Authenticator:
-    """Raises SettingsError when the credentials cannot be used."""
-    if settings.auth == "lenient":
-        return lenient
-    from faradisc.auth.credentials_file import (  # noqa: PLC0415 - only strict servers need them
-        CredentialsFile,
-        FileKeyring,
-    )
-    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415
-    from faradisc.auth.strict import StrictAuthenticator  # noqa: PLC0415
-
-    try:
-        keyring = FileKeyring(CredentialsFile(settings.credentials_file))
-    except SealedFileError as error:
-        raise SettingsError(str(error)) from error
-    return StrictAuthenticator(keyring, clock, region=None if settings.per_region else settings.region)
 
 
 def _admin_pages(
@@ -179,8 +169,9 @@ async def _run(
     site: Site,
     listener: Listener,
     sockets: Sequence[socket.socket],
-    tls: TlsAcceptor | None,
     *,
+    tls: TlsAcceptor | None,
+    identities: ServedIdentities | None,
     clock: Clock,
     out: TextIO,
 ) -> None:
@@ -195,8 +186,14 @@ async def _run(
     database_clock, stored_time = data_clock(settings, clock)
     trace = _trace(settings, database_clock)
 
-    async def open_traced() -> Database:
+    async def open_served() -> Database:
         database = await open_database(settings, database_clock)
+        if identities is not None:
+            database.other_services.identities = identities.service
+        return database
+
+    async def open_again() -> Database:
+        database = await open_served()
         await database.record(trace)
         return database
 
@@ -209,7 +206,7 @@ async def _run(
             exit_stack.callback(port_file.remove)
         if trace is not None:
             exit_stack.callback(trace.close)
-        serving = Serving(site, await open_database(settings, database_clock), open_traced, drain)
+        serving = Serving(site, await open_served(), open_again, drain)
         exit_stack.push_async_callback(serving.close)
         if settings.seed:
             from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one

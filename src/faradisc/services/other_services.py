@@ -1,7 +1,7 @@
-"""The other AWS services over one database: Application Auto Scaling and CloudWatch.
+"""The other AWS services over one database: Application Auto Scaling, CloudWatch, IAM and STS.
 
-Most databases use neither, so both are imported and created at the first request for one, or when a database
-opens that has stored alarms or scalable targets.
+Most databases use none of them. The first two are imported and created at the first request for one, or when
+a database opens that has stored alarms or scalable targets.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from faradisc.clock import Clock, Entropy
 from faradisc.engine.metrics.metric_store import MetricStore
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.workers import Job
+from faradisc.errors import ValidationException
 from faradisc.model.codec.keyspace import ALARMS_PART, SCALING_PART
 from faradisc.operations.call import Call
 from faradisc.protocol.executor import OperationExecutor
-from faradisc.protocol.other_services.services import CLOUDWATCH, SCALING
+from faradisc.protocol.other_services.services import CLOUDWATCH, IAM, SCALING, STS
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class OtherServices:
         self._entropy = entropy
         self._metrics_of = metrics_of
         self._execute = execute
+        self.identities: Callable[[str], OperationExecutor] | None = None
+        """Returns IAM's executor or STS's; None where signatures are not verified."""
         self._cloudwatch: CloudWatch | None = None
         self._autoscaling: AutoScaling | None = None
         self.jobs = (Job("auto scaling", self._scale), Job("alarms", self._evaluate))
@@ -81,7 +84,13 @@ class OtherServices:
         return self._cloudwatch, self._autoscaling
 
     def of(self, service: str) -> OperationExecutor:
-        """Returns the executor of a service, by botocore's name of it."""
+        """Returns the executor of a service, by botocore's name of it. Raises ValidationException."""
+        if service in (IAM.name, STS.name):
+            if self.identities is None:
+                raise ValidationException(
+                    "IAM and STS need a server that verifies signatures (--auth strict)."
+                )
+            return self.identities(service)
         cloudwatch, autoscaling = self._services()
         if service == CLOUDWATCH.name:
             from faradisc.services.cloudwatch import registry as of_cloudwatch  # noqa: PLC0415

@@ -12,9 +12,9 @@ import pytest
 from faradisc.auth.credentials_file import (
     KIND,
     CredentialsFile,
-    FileKeyring,
     new_key,
 )
+from faradisc.auth.keyring import FileKeyring
 from faradisc.auth.keys import AccessKey
 from faradisc.auth.sealed_file import SealedFileError
 from faradisc.clock import SeededEntropy

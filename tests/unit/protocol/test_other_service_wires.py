@@ -54,7 +54,7 @@ ANY = Shape(
 def test_services_agree_with_the_models(service: Any) -> None:
     metadata = botocore.session.Session().get_service_model(service.name).metadata
     assert service.api_version == metadata["apiVersion"] == service_model.OTHER_SERVICE_VERSIONS[service.name]
-    assert service.target_prefix == metadata["targetPrefix"]
+    assert service.target_prefix == metadata.get("targetPrefix")
     assert service.signing_name == metadata.get("signingName", metadata["endpointPrefix"])
     assert service.xml_namespace == metadata.get("xmlNamespace")
 

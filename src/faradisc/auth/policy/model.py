@@ -86,6 +86,8 @@ class Principal:
     """aws:PrincipalTag: the tags of the user or role, under those of the session."""
     issued_s: int | None = None
     """Epoch seconds at which temporary credentials were issued; None for long-term keys."""
+    source_identity: str = ""
+    """As AssumeRole was given it, here or for an earlier session of the same caller."""
 
     @cached_property
     def names(self) -> Mapping[str, int]:
@@ -115,6 +117,8 @@ class Principal:
         if self.issued_s is not None:
             keys["aws:tokenissuetime"] = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime(self.issued_s))
             keys["aws:multifactorauthpresent"] = "false"
+        if self.source_identity:
+            keys["aws:sourceidentity"] = self.source_identity
         keys |= {f"aws:principaltag/{key.lower()}": value for key, value in self.tags.items()}
         return keys
 

@@ -44,7 +44,8 @@ async def answer_other_service(
         call = Call(operation.name, document, True, region, executor.account)
         if credential.identity is not None:
             call.caller = caller_of(credential.identity, request)
-            executor.authorize(call, service.name)
+            if not service.tests_rights:
+                executor.authorize(call, service.name)
         members = await other.execute(call)
         written = wire.write(operation, members, request_id.decode())
     except BodyTooLarge:

@@ -58,7 +58,7 @@ class QueryWire:
 
     def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
         root = xml.Element(f"{operation.name}Response", xmlns=self._namespace)
-        if operation.output.members:
+        if operation.has_output:
             _add_members(xml.SubElement(root, f"{operation.name}Result"), operation.output, members)
         metadata = xml.SubElement(root, "ResponseMetadata")
         xml.SubElement(metadata, "RequestId").text = request_id

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from faradisc.protocol.http import HttpRequest
-from faradisc.protocol.other_services.services import BY_PREFIX, CLOUDWATCH, Service
+from faradisc.protocol.other_services.services import BY_PREFIX, CLOUDWATCH, OF_QUERIES, Service
 
 WireFormat = Literal["json", "cbor", "query"]
 
 _JSON_TYPES: Final = (b"application/x-amz-json-1.0", b"application/x-amz-json-1.1", b"application/json")
 _CBOR_PATH: Final = re.compile(rb"/service/([A-Za-z0-9]+)/operation/([A-Za-z0-9]+)", re.ASCII)
 _FORM: Final = b"application/x-www-form-urlencoded"
-_VERSION: Final = f"Version={CLOUDWATCH.api_version}".encode()
+_VERSIONS: Final = tuple((f"Version={each.api_version}".encode(), each) for each in OF_QUERIES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,14 @@ def service_request_of(request: HttpRequest) -> ServiceRequest | None:
         # A request without members may lack a body, and then the content type too.
         if service is not None and content_type in (b"application/cbor", b""):
             return ServiceRequest(service, match[2].decode(), "cbor", content_type)
-    elif content_type == _FORM and path == b"/" and _may_name_version(request):
-        return ServiceRequest(CLOUDWATCH, "", "query", content_type)
+    elif content_type == _FORM and path == b"/":
+        service = _service_of(request)
+        return None if service is None else ServiceRequest(service, "", "query", content_type)
     return None
 
 
-def _may_name_version(request: HttpRequest) -> bool:
-    """Whether a form can be CloudWatch's. A compressed form can be, until it is decompressed."""
-    return _VERSION in request.body or b"content-encoding" in request.headers
+def _service_of(request: HttpRequest) -> Service | None:
+    """Returns the service that a form is for. A compressed form can be CloudWatch's: its clients compress."""
+    if b"content-encoding" in request.headers:
+        return CLOUDWATCH
+    return next((service for version, service in _VERSIONS if version in request.body), None)

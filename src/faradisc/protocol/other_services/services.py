@@ -1,6 +1,6 @@
 """Names and versions of the other AWS services.
 
-Source: the metadata of botocore's models (`application-autoscaling` 2016-02-06, `cloudwatch` 2010-08-01);
+Source: the metadata of botocore's models of these names and versions;
 a test holds this table against them.
 """
 
@@ -15,12 +15,14 @@ class Service:
     name: str
     """In botocore."""
     api_version: str
-    target_prefix: str
-    """In X-Amz-Target, and in the path of a CBOR request."""
+    target_prefix: str | None
+    """In X-Amz-Target, and in the path of a CBOR request; None if it accepts only the query protocol."""
     signing_name: str
     """In a signature's credential scope."""
     xml_namespace: str | None = None
     """Of services that accept the query protocol."""
+    tests_rights: bool = False
+    """Whether its operations ask the caller's policies themselves, because they have resources."""
 
     @property
     def has_query_codes(self) -> bool:
@@ -38,7 +40,14 @@ CLOUDWATCH: Final = Service(
     "monitoring",
     "http://monitoring.amazonaws.com/doc/2010-08-01/",
 )
+IAM: Final = Service(
+    "iam", "2010-05-08", None, "iam", "https://iam.amazonaws.com/doc/2010-05-08/", tests_rights=True
+)
+STS: Final = Service(
+    "sts", "2011-06-15", None, "sts", "https://sts.amazonaws.com/doc/2011-06-15/", tests_rights=True
+)
 
-SERVICES: Final = (SCALING, CLOUDWATCH)
-BY_PREFIX: Final = {service.target_prefix: service for service in SERVICES}
-"""Query requests name no prefix, only a version; only CloudWatch accepts them."""
+SERVICES: Final = (SCALING, CLOUDWATCH, IAM, STS)
+BY_PREFIX: Final = {each.target_prefix: each for each in SERVICES if each.target_prefix is not None}
+OF_QUERIES: Final = tuple(each for each in SERVICES if each.xml_namespace is not None)
+"""A query request names no prefix, only a version."""
