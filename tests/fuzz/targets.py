@@ -11,6 +11,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from faradisc.auth.policy.compiling import compile_policy
+from faradisc.auth.policy.evaluate import evaluate
+from faradisc.auth.policy.model import Policies, PolicyError, PolicyKind, Principal, Request
 from faradisc.auth.sigv4 import credential_of, parts_of
 from faradisc.engine.streams.iterators import arn_of, read
 from faradisc.errors import ApiError
@@ -40,6 +43,28 @@ _VALUES: dict[str, Any] = {":n": {"N": "1"}, ":s": {"S": "x"}, ":l": {"L": []}, 
 _ITEM: dict[str, Any] = {"a": {"N": "1"}, "b.c": {"L": [{"S": "x"}]}, "m": {"M": {"n": {"N": "2"}}}}
 _OPERATIONS = sorted(OPERATIONS)
 _REQUESTS_PER_WORLD = 2000
+
+_ACCOUNT = "111111111111"
+_TABLE = f"arn:aws:dynamodb:us-east-1:{_ACCOUNT}:table/Games"
+_CALLERS = (
+    Principal(f"arn:aws:iam::{_ACCOUNT}:user/alice", _ACCOUNT, "user", "alice", "AIDAALICE", tags={"t": "*"}),
+    Principal(
+        f"arn:aws:sts::{_ACCOUNT}:assumed-role/R/S", _ACCOUNT, "session", user_id="AROAR:S", issued_s=0
+    ),
+    Principal("arn:aws:iam::222222222222:user/bob", "222222222222", "user", "bob", "AIDABOB"),
+)
+_CONTEXT = {
+    "aws:sourceip": "10.0.0.1",
+    "aws:currenttime": "2026-11-24T00:00:00Z",
+    "aws:epochtime": "1764000000",
+    "dynamodb:leadingkeys": ("alice", "*"),
+    "dynamodb:attributes": (),
+}
+_POLICY_KINDS: tuple[PolicyKind, ...] = ("identity", "resource", "trust")
+_ALL, _NOTHING = (
+    compile_policy({"Statement": {"Effect": effect, "Action": "*", "Resource": "*"}}, "identity")
+    for effect in ("Allow", "Deny")
+)
 
 
 def expression(data: bytes) -> None:
@@ -124,6 +149,34 @@ def signatures(data: bytes) -> None:
                 take(headers, target)
 
 
+def policies(data: bytes) -> None:
+    """A policy document: the first byte chooses its kind and the caller.
+
+    A policy that was accepted is evaluated without a failure, and allows nothing beside a Deny of everything.
+    """
+    choice = data[0] if data else 0
+    kind = _POLICY_KINDS[choice % 3]
+    caller = _CALLERS[choice // 3 % len(_CALLERS)]
+    try:
+        policy = compile_policy(data[1:].decode("utf-8", "surrogateescape"), kind)
+    except PolicyError as error:
+        assert str(error)
+        return
+    request = Request(caller, "dynamodb:GetItem", _TABLE, _ACCOUNT, _CONTEXT)
+    if kind == "identity":
+        asked = [Policies([policy]), Policies([_ALL], boundary=policy, session=[policy])]
+        denied = [Policies([policy, _NOTHING]), Policies([policy], boundary=_NOTHING)]
+    else:
+        asked = [Policies([_ALL], resource=policy)]
+        denied = [Policies([_NOTHING], resource=policy), Policies([_ALL], _NOTHING, resource=policy)]
+    for given in asked:
+        decision = evaluate(request, given)
+        assert not decision.error, decision.error
+    for given in denied:
+        decision = evaluate(request, given)
+        assert not decision.allowed and not decision.error
+
+
 def iterators(data: bytes) -> None:
     """Tokens that a server gave out once, as far as the client is to be believed."""
     text = data.decode("utf-8", "replace")
@@ -179,6 +232,7 @@ TARGETS: dict[str, Target] = {
         values,
         bodies,
         signatures,
+        policies,
         iterators,
         requests,
     )

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from policy_cases import GLOBAL_KEYS, IMPLEMENTED, OPERATORS, OWNER, ROLE, SEVERAL, SIMULATOR, VARIABLES
+from policy_cases import (
+    ASSUMED,
+    GLOBAL_KEYS,
+    IMPLEMENTED,
+    OPERATORS,
+    OWNER,
+    ROLE,
+    SEVERAL,
+    SIMULATOR,
+    VARIABLES,
+)
 
 from faradisc.auth.policy.model import Value
 
@@ -55,6 +65,8 @@ STRINGS: list[Row] = [
     ("StringLike", "*li*", "alice", True, OPERATORS),
     ("StringLike", "*l*c*", "alice", True, OPERATORS),
     ("StringLike", "*c*l*", "alice", False, OPERATORS),
+    ("StringLike", "*aa*aa*", "aaa", False, OPERATORS),
+    ("StringLike", "*aa*aa*", "aaaa", True, OPERATORS),
     ("StringLike", "ab*ba", "aba", False, OPERATORS),
     ("StringLike", "ab*?ba", "abxba", True, OPERATORS),
     ("StringLike", "ab*?ba", "abba", False, OPERATORS),
@@ -147,6 +159,7 @@ OTHERS: list[Row] = [
     ("IpAddress", ["203.0.113.0/24", "2001:DB8:1234:5678::/64"], "2001:db8:1234:5678::9", True, OPERATORS),
     ("IpAddress", ["203.0.113.0/24", "2001:DB8:1234:5678::/64"], "203.0.113.5", True, OPERATORS),
     ("IpAddress", "10.0.0.0/8", "10.0.0", False, IMPLEMENTED),
+    ("IpAddress", "10.0.0.0/8", "::ffff:10.0.0.1", True, ASSUMED),
     ("IpAddress", "10.0.0.0/99", "10.0.0.1", False, IMPLEMENTED),
     ("IpAddressIfExists", "10.0.0.0/24", None, True, OPERATORS),
     ("NotIpAddress", "10.0.0.0/8", "10.1.1.1", False, OPERATORS),
@@ -163,6 +176,7 @@ OTHERS: list[Row] = [
     ("ArnLike", FINANCE, DISGUISED, False, OPERATORS),
     ("ArnLike", "arn:aws:dynamodb:*", "arn:aws:dynamodb:us-east-1:111111111111:table/T", True, SIMULATOR),
     ("ArnLike", "*", ARN, True, OPERATORS),
+    ("ArnLike", "arn:aws:dynamodb", ARN, False, SIMULATOR),
     ("ArnLike", ARN, "Games", False, OPERATORS),
     ("ArnLike", ARN, None, False, OPERATORS),
     ("ArnNotEquals", ARN, ARN, False, OPERATORS),

@@ -56,6 +56,7 @@ STS_API = "STS API Reference"
 OBSERVED = "answers of the service, quoted in public"
 SIMULATOR = "iam-simulate, tests of its engine"
 IMPLEMENTED = "other implementations"
+ASSUMED = "no source"
 
 CALLERS = {
     "alice": Principal(
