@@ -34,7 +34,7 @@ OPTIONAL = (
     *(
         "faradisc.charts",
         "faradisc.engine.check",
-        "faradisc.console",
+        "faradisc.tools.console",
         "faradisc.tools.consumers",
         "faradisc.local",
     ),

@@ -161,15 +161,24 @@ def test_what_was_refused_is_counted() -> None:
     assert b"\nfaradisc_shed_total 3.0\n" in exposition([], Load(shed=3))
 
 
-@pytest.mark.parametrize("path", ["/_faradisc/", "/_faradisc/tables/Orders"])
-def test_browsers_get_pages(site: Site, path: str) -> None:
-    status, body = site.ask("GET", path)
-    assert status == 200 and b"Orders" in body and body.startswith(b"<!DOCTYPE html>")
+def test_the_first_page_lists_the_others(site: Site) -> None:
+    status, body = site.ask("GET", "/_faradisc/")
+    assert status == 200
+    for path in orjson.loads(body)["pages"]:
+        name = "Orders" if path.endswith("/") else ""
+        assert site.ask("GET", path + name)[0] in (200, 405), path
+
+
+def test_heat_has_the_partitions_of_each_resource(site: Site) -> None:
+    status, body = site.ask("GET", "/_faradisc/heat/Orders")
+    assert status == 200
+    (partition,) = orjson.loads(body)[""]["partitions"]
+    assert (partition["first"], len(partition["used"]), partition["parent"]) == (0, 1, None)
 
 
 def test_what_does_not_exist(site: Site) -> None:
     assert site.ask("GET", "/_faradisc/nothing")[0] == 404
-    assert site.ask("GET", "/_faradisc/tables/Nowhere")[0] == 404
+    assert site.ask("GET", "/_faradisc/heat/Nowhere")[0] == 404
     assert site.ask("GET", "/_faradisc/capacity/Nowhere")[0] == 404
     assert site.rejection("/_faradisc/capacity/Nowhere", {}) == (404, "There is no table Nowhere.")
     assert site.ask("DELETE", "/_faradisc/tables")[0] == 405

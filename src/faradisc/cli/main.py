@@ -11,6 +11,7 @@ from faradisc import __version__
 _COMMANDS = {
     "backup": "backups.backup",
     "check": "check.check",
+    "console": "console.console",
     "copy": "transfers.copy",
     "credentials": "credentials.credentials",
     "export": "transfers.export_table",

@@ -1,9 +1,10 @@
 """The administrator's pages: `/_faradisc/...` and `/metrics`. Documented in docs/guide/administration.md.
 
-    GET  /_faradisc/                     for a browser: all tables;  /_faradisc/tables/TABLE  one, live
+    GET  /_faradisc/                     the list of these pages
     GET  /_faradisc/tables               all tables, a line each
     GET  /_faradisc/capacity/TABLE       burst capacity, partitions, heat, splits of a table and its indexes
     POST /_faradisc/capacity/TABLE       changes its settings (services/administration/throughput.py)
+    GET  /_faradisc/heat/TABLE           heat of the partitions over the last hour
     GET  /_faradisc/events               splits, refused splits, growth
     GET  /_faradisc/clock                the database's time;  POST {"advance_s": 300} moves a virtual one
     GET  /_faradisc/jobs                 progress of background work
@@ -21,6 +22,7 @@ changes to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin
 from __future__ import annotations
 
 from collections.abc import Callable, Container
+from dataclasses import asdict
 from inspect import isawaitable
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote
@@ -29,7 +31,7 @@ import orjson
 
 from faradisc.auth.sigv4 import Authenticator
 from faradisc.database import Database
-from faradisc.engine.metrics.heat_history import HeatHistory
+from faradisc.engine.metrics.heat_history import SLOT_S, HeatHistory
 from faradisc.errors import ApiError
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.load import Load
@@ -144,19 +146,24 @@ def _failure(status: int, sentence: str) -> HttpResponse:
     return _answer({"error": sentence}, status)
 
 
-def _console(page: PageRequest) -> HttpResponse:
-    from faradisc import console  # noqa: PLC0415 - few servers draw pages
+def _listed(page: PageRequest) -> Any:
+    """Returns what there is, for those who open the address in a browser."""
+    return {
+        "pages": [f"{PREFIX.decode()}/{name}" for name in _PAGES if name],
+        "console": "faradisc serve --console, or faradisc console --endpoint-url URL",
+    }
 
-    administration, status = page.administration, 200
-    try:
-        if page.name:
-            shown = administration.capacity(page.name, page.region, page.account)
-            body = console.table_page(shown, page.pages.history, page.query_string)
-        else:
-            body = console.index_page(administration.tables(page.region, page.account), page.query_string)
-    except AdminError as mistake:
-        status, body = 404, console.error_page(str(mistake))
-    return HttpResponse(status, body, console.CONTENT_TYPE.encode(), None, None)
+
+def _heat(page: PageRequest) -> Any:
+    """Returns the history of each resource's partitions, in order of keys; also takes a sample."""
+    shown = page.administration.capacity(page.name, page.region, page.account)
+    history = page.pages.history
+    history.observe(shown["now_ns"], shown["resources"].values())
+    found = {}
+    for name, resource in shown["resources"].items():
+        pasts, slots = history.of(resource["arn"])
+        found[name] = {"slot_s": SLOT_S, "slots": slots, "partitions": [asdict(past) for past in pasts]}
+    return found
 
 
 async def _advance(page: PageRequest) -> Any:
@@ -179,15 +186,15 @@ def _metrics(page: PageRequest) -> HttpResponse:
 
 
 _PAGES: Final[dict[str, dict[str, Handler]]] = {
-    "": {"GET": _console},
+    "": {"GET": _listed},
     "tables": {"GET": lambda page: page.administration.tables(page.region, page.account)},
-    "tables/": {"GET": _console},
     "capacity/": {
         "GET": lambda page: page.administration.capacity(page.name, page.region, page.account),
         "POST": lambda page: page.administration.change_capacity(
             page.name, page.region, page.account, page.body()
         ),
     },
+    "heat/": {"GET": _heat},
     "events": {"GET": lambda page: page.administration.events()},
     "clock": {"GET": lambda page: page.administration.clock(), "POST": _advance},
     "jobs": {"GET": lambda page: page.administration.jobs(page.region, page.account)},

@@ -1,0 +1,159 @@
+"""The editor of one item, as a form and as JSON, and the review of changes before they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from nicegui import ui
+
+from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
+from faradisc.model.values.size import item_size
+from faradisc.tools.console.changes import differences
+from faradisc.tools.console.frame import size_text
+from faradisc.tools.console.values import (
+    TYPES,
+    Item,
+    ValueMistake,
+    cell,
+    item_of,
+    item_text,
+    text_of,
+    type_of,
+    value_of,
+    visible,
+)
+
+FORM_MAX: Final = 150
+"""Most attributes of a form; an item with more, or larger than FORM_BYTES_MAX, is edited as JSON."""
+FORM_BYTES_MAX: Final = 100_000
+
+
+def cost_of(item: Item) -> str:
+    """Returns the size of an item and what a read and a write of it cost."""
+    size = item_size(item)
+    read, write = max(1, -(-size // READ_UNIT_BYTES)), max(1, -(-size // WRITE_UNIT_BYTES))
+    return (
+        f"{size_text(size)}: {read:,} read units ({read / 2:g} eventually consistent), {write:,} write units"
+    )
+
+
+class _Form:
+    """One row of inputs for each attribute."""
+
+    def __init__(self, item: Item, keys: Sequence[str], changed: Callable[[], None]) -> None:
+        self._rows: list[tuple[ui.row, ui.input, ui.select, ui.textarea]] = []
+        self._changed = changed
+        self._box = ui.column().classes("w-full gap-1")
+        for name in [*(n for n in keys if n in item), *(n for n in item if n not in keys)]:
+            self._add(name, type_of(item[name]), text_of(item[name]))
+        ui.button("Add attribute", icon="add", on_click=lambda: self._add("", "S", "")).props("flat")
+
+    def _add(self, name: str, kind: str, text: str) -> None:
+        with self._box, ui.row().classes("w-full no-wrap items-start") as row:
+            named = (
+                ui.input(value=visible(name), on_change=self._changed)
+                .props("dense outlined aria-label=Attribute")
+                .classes("w-1/4")
+            )
+            chosen = (
+                ui.select(TYPES, value=kind, on_change=self._changed)
+                .props("dense outlined aria-label=Type")
+                .classes("w-32")
+            )
+            content = (
+                ui.textarea(value=text, on_change=self._changed)
+                .props("dense outlined autogrow aria-label=Value")
+                .classes("grow")
+            )
+            entry = (row, named, chosen, content)
+            ui.button(icon="close", on_click=lambda: self._remove(entry)).props(
+                "flat dense round aria-label='Remove attribute'"
+            )
+        self._rows.append(entry)
+
+    def _remove(self, entry: tuple[ui.row, ui.input, ui.select, ui.textarea]) -> None:
+        self._rows.remove(entry)
+        entry[0].delete()
+        self._changed()
+
+    def item(self) -> Item:
+        """Raises ValueMistake."""
+        item: Item = {}
+        for _, named, chosen, content in self._rows:
+            if named.value in item:
+                raise ValueMistake(f"The attribute {named.value} is there twice.")
+            try:
+                item[named.value] = value_of(chosen.value, content.value or "")
+            except ValueMistake as mistake:
+                raise ValueMistake(f"{named.value}: {mistake}") from None
+        return item
+
+
+async def edited(title: str, item: Item, keys: Sequence[str], dark: bool | None) -> Item | None:
+    """Waits for the editor. Returns the item as edited; None when it was cancelled."""
+    text = item_text(item)
+    in_form = len(item) <= FORM_MAX and len(text) <= FORM_BYTES_MAX and not any(visible(n) != n for n in item)
+    with ui.dialog().props("persistent") as dialog, ui.card().classes("wide"):
+        with ui.row().classes("w-full items-center"):
+            ui.label(title).classes("text-lg")
+            ui.space()
+            mode = ui.toggle({"form": "Form", "json": "JSON"}, value="form" if in_form else "json")
+        cost = ui.label("").classes("soft")
+        mistake = ui.label("").classes("removed")
+        body = ui.column().classes("w-full")
+        state: dict[str, Any] = {"form": None, "json": None}
+
+        def current() -> Item:
+            return item_of(state["json"].value) if state["json"] else state["form"].item()
+
+        def changed() -> None:
+            try:
+                found = current()
+            except ValueMistake as wrong:
+                mistake.text, cost.text = str(wrong), ""
+                save.disable()
+                return
+            mistake.text, cost.text = "", cost_of(found)
+            save.enable()
+
+        def draw(shown: Item) -> None:
+            body.clear()
+            with body:
+                if mode.value == "form":
+                    state["json"], state["form"] = None, _Form(shown, keys, changed)
+                else:
+                    state["form"] = None
+                    state["json"] = ui.codemirror(
+                        item_text(shown), language="JSON", theme="vscodeDark" if dark else "vscodeLight",
+                        line_wrapping=True, indent="  ", on_change=changed,
+                    ).classes("w-full").style("height: 48vh")  # fmt: skip
+
+        def switch() -> None:
+            try:
+                draw(current())
+            except ValueMistake as wrong:
+                mistake.text = f"{wrong} Mend it before the view changes."
+                mode.set_value("json" if state["json"] else "form")
+
+        with ui.row().classes("w-full justify-end"):
+            ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
+            save = ui.button("Stage change", on_click=lambda: dialog.submit(current()))
+        draw(item)
+        mode.on("update:model-value", switch)
+        changed()
+    return await dialog  # type: ignore[no-any-return]
+
+
+def draw_difference(before: Item | None, after: Item | None) -> None:
+    """Draws what differs between two items, an attribute a line."""
+    found = differences(before, after)
+    with ui.element("div").classes("difference"):
+        for each in found[:200]:
+            ui.label(visible(each.name)).classes(each.kind)
+            ui.label(cell(each.before) if each.before else "absent").classes(
+                "removed" if each.before else "soft"
+            )
+            ui.label(cell(each.after) if each.after else "absent").classes("added" if each.after else "soft")
+    if len(found) > 200:
+        ui.label(f"and {len(found) - 200:,} more attributes").classes("soft")

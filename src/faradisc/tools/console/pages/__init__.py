@@ -1,0 +1,22 @@
+"""The pages of the console; importing one registers it."""
+
+from importlib import import_module
+
+PAGES = (
+    "tables",
+    "overview",
+    "items",
+    "design",
+    "stream",
+    "throughput",
+    "backups",
+    "partiql",
+    "operations",
+    "key",
+)
+
+
+def register() -> None:
+    """Registers every page."""
+    for name in PAGES:
+        import_module(f"{__package__}.{name}")

@@ -1,0 +1,165 @@
+"""The stream of a table, live: its records with what differs, its shards with their lineage."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import ui
+
+from faradisc.tools.console.editor import draw_difference
+from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.frame import Session, complain, console_page, guarded
+from faradisc.tools.console.values import text_of, visible
+
+RECORDS_MAX: Final = 200
+"""Records that stay on the page."""
+POLL_S: Final = 1.0
+_WORDS: Final = {
+    "INSERT": ("inserted", "added"),
+    "MODIFY": ("modified", "changed"),
+    "REMOVE": ("removed", "removed"),
+}
+
+
+@console_page("/tables/{table}/stream", "Stream")
+async def stream_page(session: Session, table: str) -> None:
+    described = await session.endpoint.describe(table)
+    arn = described.get("LatestStreamArn")
+    if not arn or not described.get("StreamSpecification", {}).get("StreamEnabled"):
+        ui.label("This table has no stream. Overview, Change turns it on.").classes("soft")
+        return
+    tail = Tail(session, arn)
+    tail.draw()
+    await tail.find_shards()
+    tail.draw_shards()
+    timer = ui.timer(POLL_S, guarded(tail.poll))
+    tail.paused.on_value_change(lambda event: timer.deactivate() if event.value else timer.activate())
+
+
+class Tail:
+    """What the page knows of a stream: where it reads each shard, and the last records."""
+
+    def __init__(self, session: Session, arn: str) -> None:
+        self._session = session
+        self._arn = arn
+        self._iterators: dict[str, str] = {}
+        self._shards: list[dict[str, Any]] = []
+        self._records: list[dict[str, Any]] = []
+        self._read = 0
+
+    def draw(self) -> None:
+        with ui.row().classes("w-full items-center"):
+            self.paused = ui.switch("Pause")
+            self._text = ui.input(placeholder="Filter by text", on_change=self._refresh).props(
+                "dense outlined clearable aria-label='Filter by text'"
+            )
+            self._from_start = ui.button("From the oldest record", on_click=guarded(self._restart)).props(
+                "flat dense"
+            )
+            self._count = ui.label("").classes("soft")
+        self._listed = ui.refreshable(self._draw_records)
+        self._listed()
+        ui.label("Shards").classes("text-lg")
+        self._box = ui.column().classes("w-full")
+
+    def _refresh(self) -> None:
+        self._listed.refresh()
+
+    def _draw_records(self) -> None:
+        wanted = (self._text.value or "").lower()
+        shown = [r for r in self._records if wanted in str(r["dynamodb"]).lower()]
+        if not shown:
+            ui.label("Waiting for records: write to the table.").classes("soft")
+        for record in shown[:60]:
+            change = record["dynamodb"]
+            word, style = _WORDS[record["eventName"]]
+            with ui.card().classes("w-full gap-1"):
+                with ui.row().classes("items-center"):
+                    ui.label(word).classes(style)
+                    ui.label(visible(" / ".join(text_of(v) for v in change["Keys"].values()))[:200]).classes(
+                        "font-medium"
+                    )
+                    ui.label(
+                        f"{change['ApproximateCreationDateTime']:%H:%M:%S} · {record['shard']}"
+                        f" · {change['SequenceNumber']}"
+                    ).classes("soft")
+                if "NewImage" in change or "OldImage" in change:
+                    draw_difference(change.get("OldImage"), change.get("NewImage"))
+                else:
+                    ui.label("The stream carries keys only.").classes("soft")
+
+    async def find_shards(self) -> None:
+        request: dict[str, Any] = {"StreamArn": self._arn}
+        found: list[dict[str, Any]] = []
+        while True:
+            described = (await self._session.endpoint.call("DescribeStream", request))["StreamDescription"]
+            found += described["Shards"]
+            if "LastEvaluatedShardId" not in described:
+                break
+            request["ExclusiveStartShardId"] = described["LastEvaluatedShardId"]
+        for shard in found:
+            is_new = shard["ShardId"] not in {each["ShardId"] for each in self._shards}
+            if is_new and "EndingSequenceNumber" not in shard["SequenceNumberRange"]:
+                # A shard that appears while the page is open is read from its beginning: nothing is missed.
+                await self._open(shard["ShardId"], "TRIM_HORIZON" if self._shards else "LATEST")
+        self._shards = found
+
+    async def _open(self, shard: str, start: str) -> None:
+        request = {"StreamArn": self._arn, "ShardId": shard, "ShardIteratorType": start}
+        self._iterators[shard] = (await self._session.endpoint.call("GetShardIterator", request))[
+            "ShardIterator"
+        ]
+
+    async def _restart(self) -> None:
+        self._records.clear()
+        for shard in self._shards:
+            await self._open(shard["ShardId"], "TRIM_HORIZON")
+        await self.poll()
+
+    async def poll(self) -> None:
+        """Reads the next records of every shard."""
+        found: list[dict[str, Any]] = []
+        for shard, iterator in list(self._iterators.items()):
+            try:
+                answer = await self._session.endpoint.call("GetRecords", {"ShardIterator": iterator})
+            except Failure as failure:
+                if failure.code != "ExpiredIteratorException":
+                    raise
+                await self._open(shard, "TRIM_HORIZON")
+                complain(
+                    Failure("", "The page was asleep for too long; it reads again from the oldest record.")
+                )
+                continue
+            found += [{**record, "shard": shard[-8:]} for record in answer["Records"]]
+            if answer.get("NextShardIterator"):
+                self._iterators[shard] = answer["NextShardIterator"]
+            else:
+                del self._iterators[shard]
+                await self.find_shards()
+                self.draw_shards()
+        self._read += len(found)
+        if found:
+            found.sort(key=lambda record: record["dynamodb"]["ApproximateCreationDateTime"])
+            self._records = [*reversed(found), *self._records][:RECORDS_MAX]
+            self._listed.refresh()
+        self._count.text = f"{self._read:,} records read, {len(self._iterators)} shards followed"
+
+    def draw_shards(self) -> None:
+        self._box.clear()
+        rows = [
+            {
+                "shard": shard["ShardId"],
+                "parent": shard.get("ParentShardId", ""),
+                "from": shard["SequenceNumberRange"].get("StartingSequenceNumber", ""),
+                "to": shard["SequenceNumberRange"].get("EndingSequenceNumber", "open"),
+            }
+            for shard in self._shards
+        ]
+        columns = [
+            {"name": n, "field": n, "label": n.capitalize(), "align": "left"}
+            for n in ("shard", "parent", "from", "to")
+        ]
+        with self._box:
+            ui.table(columns=columns, rows=rows, row_key="shard").classes("w-full").props(
+                "dense flat wrap-cells"
+            )
