@@ -57,13 +57,14 @@ LITERAL = {
         )
     },
     "bench/bare.py": {"visit": "methods of ast.NodeTransformer"},
-    "tests/unit/console/test_console_pages.py": {"cells": "an attribute of the heat map's element"},
     "src/faradisc/services/cloudwatch/*": {"fault": "CloudWatch's names of errors"},
     "tests/throughput/*": dict.fromkeys(("fault", "faults"), "fault injection"),
     **{
         file: dict.fromkeys(("cell", "cells"), "of a table or a heat map")
         for file in (
             "src/faradisc/charts/*.py",
+            "src/faradisc/tools/console/*.py",
+            "tests/browser/*.py",
             "src/faradisc/tools/planner/report/*.py",
             "tests/unit/charts/*.py",
             "tests/unit/report/*.py",

@@ -35,6 +35,7 @@ from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
+from faradisc.server.console_process import ConsoleProcess, check_console
 from faradisc.server.large_requests import OtherThread
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
@@ -81,6 +82,8 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
         identities = ServedIdentities(settings, clock)
     authenticate = lenient if identities is None else identities.authenticate
     load = Load()
+    if settings.console:
+        check_console()
     tls = None
     if settings.tls_cert:
         tls = TlsAcceptor(TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca))
@@ -218,6 +221,10 @@ async def _run(
         if port_file is not None:
             port_file.write()
         print(banner(settings, port), file=out, flush=True)
+        if settings.console:
+            url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
+            console = ConsoleProcess(url, settings.region, settings.console_port, settings.tls_cert)
+            exit_stack.callback(console.stop)
         others = [] if trace is None else [asyncio.create_task(trace.keep_flushing(stop))]
         if site.pages is not None:
             watching = keep_watching(serving, site.pages.history, stop, watch_pause_s(settings.time_scale))

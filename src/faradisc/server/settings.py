@@ -96,6 +96,8 @@ class ServerSettings:
     tls_client_ca: str = _setting(
         "", "PEM file of authorities: accept only clients with a certificate of one of them."
     )
+    console: bool = _setting(False, "Serve the web console too, on a port of its own (extra `console`).")
+    console_port: int = _setting(8008, "Port of the console, on this machine only; 0 takes any free one.")
     cors: str = _setting(
         "", "Origins whose pages may use a server that does not verify signatures, with commas; * for any."
     )

@@ -72,7 +72,7 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 def serve(url: str | None, region: str, listener: socket.socket) -> None:
-    """Serves until the process is told to end. url: None for Amazon DynamoDB. Raises ConsoleError."""
+    """Serves until the process is asked to end. url: None for Amazon DynamoDB. Raises ConsoleError."""
     try:
         import uvicorn  # noqa: PLC0415 - an extra, and slow to import
         from fastapi import FastAPI  # noqa: PLC0415
@@ -86,7 +86,11 @@ def serve(url: str | None, region: str, listener: socket.socket) -> None:
     pages.register()
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     ui.run_with(
-        served, title="Faradisc", storage_secret=SystemEntropy().token_bytes(16).hex(), show_welcome_message=False, dark=None
+        served,
+        title="Faradisc",
+        storage_secret=SystemEntropy().token_bytes(16).hex(),
+        show_welcome_message=False,
+        dark=None,
     )
     hosts = LOCAL_HOSTS | {listener.getsockname()[0]}
     server = uvicorn.Server(

@@ -87,6 +87,7 @@ class Live:
                 .classes("w-full")
                 .style("height: 300px")
             )
+        self._dialogs = ui.element()  # outlives the parts that are drawn again
         self._details = ui.refreshable(self._draw_details)
         self._details()
 
@@ -204,7 +205,7 @@ class Live:
         rate = side["heat"] * key["percent"] / 100
         ways = max(2, math.ceil(rate / side["limit"] * 1.25)) if side["limit"] else 2
         name = visible(str(key["key"]))[:80]
-        with ui.dialog() as dialog, ui.card().classes("wide"):
+        with self._dialogs, ui.dialog() as dialog, ui.card().classes("wide"):
             ui.label(f"What now, for {name}?").classes("text-lg")
             ui.label(
                 f"It takes about {rate:,.0f} {key['direction']} units a second; one partition serves "

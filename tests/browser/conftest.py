@@ -1,0 +1,94 @@
+"""A server, its console and a real browser. Without Chromium the tests are skipped."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+WAIT_MS = 20_000
+
+
+@dataclass
+class Served:
+    """A server with its console."""
+
+    endpoint: str
+    console: str
+    dynamodb: Any
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Small partitions, so that a key becomes hot at once."""
+    command = [sys.executable, "-m", "faradisc", "serve", "--memory", "--port", "0"]
+    command += ["--throughput", "aws:30/10", "--console", "--console-port", "0"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=tmp_path_factory.mktemp("browser")
+    )
+    try:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("Console of "):
+                break
+        endpoint, console = re.findall(r"Console of (\S+) on (\S+)", lines[-1])[0]
+        reader = threading.Thread(target=process.stdout.read, daemon=True)
+        reader.start()
+        key = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
+        client = boto3.client("dynamodb", endpoint_url=endpoint, region_name="us-east-1", **key)
+        yield Served(endpoint, console, client)
+    finally:
+        process.terminate()
+        process.wait(20)
+        reader.join(20)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    if not CHROMIUM:
+        pytest.skip("Chromium is not installed: the console is not tried in a browser")
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - with Chromium only
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page in a new profile. Errors of the page's scripts and requests to other hosts fail the test."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(WAIT_MS)
+    opened = context.new_page()
+    errors: list[str] = []
+    opened.on("pageerror", lambda error: errors.append(str(error)))
+    opened.on("request", lambda request: _own(request.url) or errors.append(f"fetched {request.url}"))
+    yield opened
+    context.close()
+    assert errors == []
+
+
+def _own(url: str) -> bool:
+    return url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
+
+
+@pytest.fixture
+def screenshots() -> Path | None:
+    """Where screenshots go: FARADISC_SCREENSHOTS; None without it."""
+    found = os.environ.get("FARADISC_SCREENSHOTS")
+    return Path(found) if found else None
