@@ -50,5 +50,5 @@ def test_silent_endpoint_does_not_block_the_end_of_the_process(monkeypatch: pyte
     assert threads and all(thread.daemon for thread in threads)
     answers.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()

@@ -2,7 +2,7 @@
 
 What it proves: the next process continues the backfill, the index becomes ACTIVE only when it is complete and
 agrees with the items, and no acknowledged write is lost. Why a process: no code of the server runs after
-SIGKILL. The killed servers stop the backfill after a number of steps (fixtures/paused_backfill.py).
+SIGKILL. The killed servers stop the backfill after a number of steps (fixtures/paused_job.py).
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from faradisc.engine.tables.backfill import ROWS_PER_STEP
 from faradisc.local import LocalDatabase
-from fixtures import paused_backfill
 from fixtures.clients import http_client
 from fixtures.integrity import problems
+from fixtures.paused_job import program
 from fixtures.schemas import item, schema
 from fixtures.served import Server
 
 WRITERS = 3
 KEYS_PER_WRITER = 40
 WAIT_S = 120.0
+BACKFILL = "index backfill"
+UNPAUSED = ("-m", "faradisc")
 
 
 class Writer:
@@ -93,11 +95,6 @@ def _add_index(client: Any) -> None:
     )
 
 
-def _paused(steps: int, file: Path) -> tuple[str, ...]:
-    """Returns the program of a server that takes `steps` steps of a backfill and then creates `file`."""
-    return (str(Path(paused_backfill.__file__)), str(steps), str(file))
-
-
 def _wait_for(file: Path) -> None:
     deadline = time.monotonic() + WAIT_S
     while not file.exists():
@@ -115,7 +112,7 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
     paused = [data_dir.with_name(f"paused{number}") for number in range(3)]
     writers = [Writer(number, seed) for number in range(WRITERS)]
     with ThreadPoolExecutor(WRITERS) as threads, ExitStack() as servers:
-        server = servers.enter_context(Server(*options, program=_paused(steps[0], paused[0])))
+        server = servers.enter_context(Server(*options, program=program(BACKFILL, steps[0], paused[0])))
         client = http_client(server.url)
         _load(client, items)
         running = [threads.submit(writer.run, server.url) for writer in writers]
@@ -125,8 +122,8 @@ def _kill_during_backfill(data_dir: Path, items: int, seed: int) -> None:
             server.kill()
             for each in running:
                 each.result()
-            program = _paused(steps[number + 1], paused[number + 1]) if number < 2 else ("-m", "faradisc")
-            server = servers.enter_context(Server(*options, program=program))
+            run = program(BACKFILL, steps[number + 1], paused[number + 1]) if number < 2 else UNPAUSED
+            server = servers.enter_context(Server(*options, program=run))
             client = http_client(server.url)
             if number < 2:  # the last server may be done already
                 assert _index(client)["IndexStatus"] == "CREATING"

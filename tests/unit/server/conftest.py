@@ -20,7 +20,7 @@ from faradisc.server.connection import Handler
 from faradisc.server.listener import Listener
 from faradisc.server.tls import TlsAcceptor
 
-PATIENCE_S = 20
+PATIENCE_S = 60
 """A test that hangs fails after this; no test waits for it otherwise."""
 
 
