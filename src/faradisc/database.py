@@ -16,11 +16,15 @@ from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
 from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
+from faradisc.engine.encryption.encryption import Encryption
+from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.engine.metrics.request_metrics import RECENT_MAX
+from faradisc.engine.sealing.sealed_store import SealedStore
+from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.backfill import backfill_step
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.throughput.request_counter import RequestCounter
@@ -124,6 +128,7 @@ class Database:
         self.checks = OnlineCheck(store, backend.clock, backend.backups.storage)
         """Checks of the whole database while it serves requests (`faradisc check --url`)."""
         own: tuple[Job, ...] = (
+            Job("encryption", backend.encryption.step),
             Job("deleted tables", catalog.end_deletions),
             Job("throughput", catalog.throughput.step),
             Job("check", self.checks.step),
@@ -160,12 +165,14 @@ class Database:
         locations: Locations | None = None,
         backup_storage: BackupStorage | None = None,
         address: str = "",
+        keys: KeyService | None = None,
     ) -> Database:
         """Opens the database in a store. Raises StorageError.
 
         backup_storage: stores backups; default: in memory.
         kinesis: delivers to Kinesis destinations, and is closed with the database; without one, none can
         be switched on.
+        keys: holds the master keys of encrypted tables, and is closed with the database.
         locations: where exports are written and imports are read; without them there are none.
         address: that other nodes of a shared store show of this one.
         """
@@ -186,6 +193,8 @@ class Database:
                 settings={name: getattr(settings, name) for name in COMMON_SETTINGS},
             )
             store = fenced(store)
+        sealers = Sealers(clock, entropy)
+        store = SealedStore(store, sealers)
         catalog = Catalog(
             store,
             clock,
@@ -195,7 +204,9 @@ class Database:
             shard_lifetime_s=settings.shard_lifetime_s,
             collection_bytes_max=settings.collection_bytes_max,
             throughput=parse_throughput(settings.throughput, settings.throughput_tables),
+            sealers=sealers,
         )
+        encryption = Encryption(store, catalog, clock, entropy, keys)
         await catalog.load()
         exchange = ExchangeService(
             store,
@@ -225,6 +236,7 @@ class Database:
             backups,
             restores,
             periods,
+            encryption,
             ConflictInjector(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
             yield_control=settings.yield_control,
@@ -338,6 +350,7 @@ class Database:
         await self.checks.close()
         self.backend.kinesis.close()
         self.backend.exchange.close()
+        self.backend.encryption.close()
         with suppress(StorageError):
             await self.backend.catalog.throughput.close()
         await self.backend.backups.close()

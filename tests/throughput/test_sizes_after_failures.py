@@ -12,6 +12,7 @@ from contextlib import suppress
 import pytest
 
 from faradisc.database import Database
+from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.errors import StorageError
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.immediate import run
@@ -55,8 +56,9 @@ def test_partition_sizes_are_exact_after_failed_commit(failure: str) -> None:
         await ask(database, "PutItem", TableName="table", Item=item(p="a"))
         await work(database)
         assert held(database) == holds(database) == (1, 2)
-        assert isinstance(database.store, FaultyStore)
-        database.store.faults = Faults(**{failure: 1.0})
+        assert isinstance(database.store, SealedStore)
+        assert isinstance(database.store.inner, FaultyStore)
+        database.store.inner.faults = Faults(**{failure: 1.0})
         for number in range(3):
             with pytest.raises(StorageError):
                 await ask(database, "PutItem", TableName="table", Item=item(p=str(number)))

@@ -17,6 +17,7 @@ _COMMANDS = {
     "export": "transfers.export_table",
     "import": "transfers.import_files",
     "inspect": "inspect.inspect",
+    "keys": "keys.keys",
     "plan": "plan.plan",
     "restore": "backups.restore",
     "seed": "seed.seed",

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from faradisc.errors import AccessDeniedException
+
 log = logging.getLogger("faradisc.engine.workers")
 
 Step = Callable[[], Awaitable[bool]]
@@ -40,6 +42,9 @@ class Workers:
         for job in self._jobs:
             try:
                 busy = await job.step() or busy
+            except AccessDeniedException as error:
+                # The key of an encrypted table cannot be used, which the job of the keys has not seen yet.
+                log.warning("%s: %s", job.name, error)
             except Exception as error:
                 failure = failure or error
         if failure is not None:

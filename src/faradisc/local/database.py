@@ -12,6 +12,7 @@ from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage
+from faradisc.engine.encryption.services import key_service
 from faradisc.engine.exchange.locations import directories
 from faradisc.engine.kinesis.sender import InlineSender
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
@@ -50,6 +51,8 @@ class LocalDatabase:
         kinesis_endpoint_url: str | None = None,
         s3_root: str | os.PathLike[str] | None = None,
         restorable_lag_s: float = 0.0,
+        keys: str | os.PathLike[str] | None = None,
+        kms_endpoint_url: str | None = None,
         clock: Clock | None = None,
         entropy: Entropy | None = None,
     ) -> None:
@@ -69,9 +72,12 @@ class LocalDatabase:
         s3_root: directory whose subdirectories are the buckets of exports and imports; default: `s3` in
         `path`.
         restorable_lag_s: how far the latest restorable time of a table is behind the clock.
+        keys: file of master keys of encrypted tables, made by `faradisc keys create`.
+        kms_endpoint_url: endpoint of a KMS, whose master keys replace those of a file.
         clock, entropy: for tests that move time or need the same identifiers on every run.
 
-        Raises StorageError when the directory cannot be used; ValueError for an invalid rate or profile.
+        Raises StorageError when the directory cannot be used; ValueError for an invalid rate or profile;
+        SealedFileError when the key file cannot be used.
         """
         if not 0 <= conflict_rate <= 1:
             raise ValueError(f"conflict_rate is {conflict_rate}, not between 0 and 1")
@@ -109,6 +115,7 @@ class LocalDatabase:
                     backup_storage=None
                     if self.path is None
                     else DirectoryBackupStorage(self.path / BACKUPS_DIRECTORY, blocking=False),
+                    keys=key_service(keys, kms_endpoint_url, clock, entropy, blocking=False),
                 )
             )
         except BaseException:

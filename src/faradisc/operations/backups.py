@@ -103,5 +103,8 @@ async def restore_table_from_backup(backend: Backend, call: Call) -> dict[str, A
     target = Target(request["TargetTableName"], call.region, call.account)
     backend.restores.check_target(target)
     definition = restored_definition(backup.state, request)
-    table = await backend.restores.from_backup(target, backup, definition)
+    sealing = await backend.encryption.of_new_table(
+        request.get("SSESpecificationOverride"), *target, source=backup.state.sealing
+    )
+    table = await backend.restores.from_backup(target, backup, definition, sealing)
     return {"TableDescription": await describe_table(backend.store, table, backend.clock.now_ns())}

@@ -11,6 +11,7 @@ from faradisc.clock import Clock, Entropy
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
+from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.streams.stream import StreamState
@@ -147,6 +148,7 @@ class Backend:
     backups: Backups
     restores: Restores
     periods: Periods
+    encryption: Encryption
     conflicts: ConflictInjector | None = None
     """Injects transaction conflicts, to test programs with; None: only real conflicts occur."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S

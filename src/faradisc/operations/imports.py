@@ -45,8 +45,13 @@ async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
     add_vector_indexes(definition, parameters)
     reject_unsupported(parameters)
     check_running(backend, IMPORT, IMPORTS_RUNNING_MAX)
-    settings = {"deletion_protection": False, "table_class": None, "owner_job": "import"}
     name = parameters["TableName"]
+    settings = {
+        "owner_job": "import",
+        "sealing": await backend.encryption.of_new_table(
+            parameters.get("SSESpecification"), name, call.region, call.account
+        ),
+    }
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
     shown = {
         "TableId": table.state.table_id,

@@ -81,7 +81,10 @@ async def restore_table_to_point_in_time(backend: Backend, call: Call) -> dict[s
     target = Target(request["TargetTableName"], call.region, call.account)
     backend.restores.check_target(target)
     definition = restored_definition(source.state, request)
-    table = await backend.restores.from_past(target, source, at_ns, definition)
+    sealing = await backend.encryption.of_new_table(
+        request.get("SSESpecificationOverride"), *target, source=source.state.sealing
+    )
+    table = await backend.restores.from_past(target, source, at_ns, definition, sealing)
     return {"TableDescription": await describe_table(backend.store, table, backend.clock.now_ns())}
 
 

@@ -36,8 +36,8 @@ _SHOWN = (
 async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
     """Starts to create a table.
 
-    Checks: definition (engine/tables/definition.py) -> settings that are not supported -> tags -> name
-    taken. The answer shows the table CREATING; it is ACTIVE after the transition time.
+    Checks: definition (engine/tables/definition.py) -> settings that are not supported -> tags -> key of
+    its own -> name taken. The answer shows the table CREATING; it is ACTIVE after the transition time.
     """
     request = call.request
     name = request["TableName"]
@@ -59,6 +59,9 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
 
         check_document(request["ResourcePolicy"])
         settings["policy"] = ResourcePolicy(request["ResourcePolicy"], new_revision(backend))
+    settings["sealing"] = await backend.encryption.of_new_table(
+        request.get("SSESpecification"), name, call.region, call.account
+    )
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
     described = await describe(backend.store, table, backend.clock.now_ns())
     _remove_unrequested_warm(described, request)

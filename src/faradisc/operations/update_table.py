@@ -72,6 +72,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     table = backend.table_for_control(call)
     check_deletable(table, vectors_deleted)
     warm = throughput.warm_raises(table)
+    change_sealing = await backend.encryption.change_of(table, request.get("SSESpecification"))
 
     def change(state: TableState) -> bool:
         _change_table_class(state, request, now_ns)
@@ -79,6 +80,8 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
         if "DeletionProtectionEnabled" in request:
             state.deletion_protection = request["DeletionProtectionEnabled"]
         changed = throughput.change(state) or streamed
+        if change_sealing is not None:
+            changed = change_sealing(state) or changed
         changed = _change_indexes(state, request, created, deleted) or changed
         return change_vector_indexes(state, request, vectors_created, vectors_deleted) or changed
 

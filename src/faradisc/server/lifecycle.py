@@ -31,6 +31,7 @@ from faradisc.engine.backups.storage import (
     DirectoryBackupStorage,
     MemoryBackupStorage,
 )
+from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
@@ -263,10 +264,24 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
             kinesis=_kinesis(settings),
             locations=_locations(settings),
             backup_storage=_storage(settings),
+            keys=_keys(settings, clock),
         )
     except BaseException:
         await store.close()
         raise
+
+
+def _keys(settings: ServerSettings, clock: Clock) -> KeyService | None:
+    """Raises SettingsError when the key file cannot be used."""
+    if not settings.keys and not settings.kms_endpoint:
+        return None
+    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - few servers have keys
+    from faradisc.engine.encryption.services import key_service  # noqa: PLC0415
+
+    try:
+        return key_service(settings.keys, settings.kms_endpoint, clock, blocking=True)
+    except SealedFileError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _kinesis(settings: ServerSettings) -> Sender | None:

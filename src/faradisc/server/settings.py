@@ -113,6 +113,10 @@ class ServerSettings:
         "Directory of table definitions and items to create before the server is ready; see `faradisc seed`.",
     )
     credentials_file: str = _setting("", "Access keys for --auth strict, made by `faradisc credentials add`.")
+    keys: str = _setting("", "Master keys of encrypted tables: a file made by `faradisc keys create`.")
+    kms_endpoint: str = _setting(
+        "", "KMS endpoint, or `aws` for Amazon's, whose master keys replace those of a file."
+    )
     record_trace: str = _setting("", "File to record the traffic in, for `faradisc plan --trace`.")
     admin: str = _setting(
         "auto",
@@ -174,6 +178,10 @@ class ServerSettings:
             raise SettingsError("--tls-cert and --tls-key need each other; give both or neither.")
         if self.tls_client_ca and not self.tls_cert:
             raise SettingsError("--tls-client-ca needs TLS: give --tls-cert and --tls-key too.")
+        if self.kms_endpoint not in ("", "aws"):
+            _check_address("KMS", self.kms_endpoint)
+        if self.keys and self.kms_endpoint:
+            raise SettingsError("Master keys are a file's or an endpoint's: give --keys or --kms-endpoint.")
         if self.kinesis_endpoint_url:
             _check_address("Kinesis", self.kinesis_endpoint_url)
         if self.s3_endpoint not in ("", "aws"):

@@ -267,7 +267,7 @@ def test_backup_is_abandoned_after_a_bug_and_system_backup_tried_again(
     else:
         dynamodb.create_backup(TableName="source", BackupName="backup")
 
-    def broken(records: object) -> bytes:
+    def broken(*_: object) -> bytes:
         raise RuntimeError("a bug")
 
     with monkeypatch.context() as patched:

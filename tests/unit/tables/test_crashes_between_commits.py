@@ -17,6 +17,7 @@ from faradisc.clock import ManualClock
 from faradisc.database import Database
 from faradisc.engine.backups.storage import MemoryBackupStorage
 from faradisc.engine.check import Check
+from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.model.codec.keyspace import JOBS_PART
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -72,22 +73,25 @@ def reset(process: Stepped) -> None:
 
 def twin_of(store: MemoryStore) -> MemoryStore:
     twin = MemoryStore()
-    twin._parts = {name: data.copy() for name, data in store._parts.items()}
-    twin._version = store._version
+    twin._place.parts.update({name: data.copy() for name, data in store._place.parts.items()})
+    twin._place.epochs.update(store._place.epochs)
+    twin._place.version = store._place.version
     return twin
 
 
 def copies_after_each_write(process: Stepped, act: Act, patched: pytest.MonkeyPatch) -> list[MemoryStore]:
     """Returns the contents of the disk after each commit and each clearing by `act`."""
     store = process.store
-    assert isinstance(store, MemoryStore)
+    assert isinstance(store, SealedStore)
+    engine = store.inner
+    assert isinstance(engine, MemoryStore)
     copies: list[MemoryStore] = []
     for name in ("commit", "clear"):
         before = getattr(store, name)
 
         async def written(*args: Any, before: Any = before, **named: Any) -> Any:
             outcome = await before(*args, **named)
-            copies.append(twin_of(store))
+            copies.append(twin_of(engine))
             return outcome
 
         patched.setattr(store, name, written, raising=False)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from faradisc.clock import epoch_seconds
+from faradisc.engine.tables.description import describe_sealing
 from faradisc.engine.tables.state import IndexState, TableState, VectorIndexState
 from faradisc.engine.tables.throughput import Maximum, describe_maximum
 from faradisc.errors import ValidationException
@@ -192,6 +193,9 @@ def _features(state: TableState) -> dict[str, Any]:
             "TimeToLiveStatus": "ENABLED",
             "AttributeName": state.ttl.attribute,
         }
+    if state.sealing is not None and state.sealing.enabled:
+        settled = replace(state.sealing, switching=False, converting=False)
+        features["SSEDescription"] = describe_sealing(settled)
     return features
 
 

@@ -17,7 +17,6 @@ from faradisc.engine.tables.definition import (
     checked_units,
     elements_of,
     invalid,
-    reject_unsupported,
     table_units,
     take_name,
 )
@@ -37,7 +36,6 @@ AnyIndex = TypeVar("AnyIndex", IndexState, VectorIndexState)
 
 def restored_definition(source: TableState, request: Mapping[str, Any]) -> TableDefinition:
     """Returns the definition. Raises ValidationException, LimitExceededException."""
-    reject_unsupported({"SSESpecification": request.get("SSESpecificationOverride", {})})
     billing_mode = request.get("BillingModeOverride", source.billing_mode)
     units = _units(source, request.get("ProvisionedThroughputOverride"), billing_mode)
     vector_indexes = _vector_indexes(source, request.get("VectorIndexOverride"))

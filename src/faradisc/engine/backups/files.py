@@ -5,7 +5,8 @@
                     bytes 4-7    length of the body before compression
                     bytes 8-11   number of records in it
                     bytes 12-15  CRC-32 of bytes 0-11 and the body
-                    then         the body: zlib over records, each after its length in 4 bytes
+                    then         the body: zlib over records, each after its length in 4 bytes;
+                                 of an encrypted table sealed as a row is (engine/sealing/sealer.py)
     manifest.json   one JSON object on one line; then its SHA-256 in hexadecimal digits, on a line
 
 All numbers are big-endian. The manifest holds the SHA-256 of `rows`, so `sha256sum` checks a backup without
@@ -22,7 +23,9 @@ from typing import Any
 
 import orjson
 
+from faradisc.engine.sealing.sealer import Sealer
 from faradisc.model.codec.item_record import Record
+from faradisc.storage.api import Corruption
 
 MAGIC = b"FDBACKUP\x00\x01"
 FORMAT = 1
@@ -39,10 +42,17 @@ class Damaged(Exception):
     """Raised when the bytes of a backup are not those that were written. The text says where."""
 
 
-def block_of(records: Sequence[Record]) -> bytes:
-    """Returns the block of some records, with its head."""
+def block_location(name: str, at: int) -> bytes:
+    """Returns what binds a sealed block to its backup and to its place in `rows`."""
+    return b"backup" + name.encode() + at.to_bytes(8, "big")
+
+
+def block_of(records: Sequence[Record], sealer: Sealer | None = None, location: bytes = b"") -> bytes:
+    """Returns the block of some records, with its head. sealer: of an encrypted table."""
     raw = b"".join([part for each in records for part in (len(each).to_bytes(4, "big"), each)])
     body = zlib.compress(raw, _LEVEL)
+    if sealer is not None:
+        body = sealer.seal(body, location)
     lengths = _HEAD.pack(len(body), len(raw), len(records), 0)[:12]
     return lengths + _sum(lengths, body).to_bytes(4, "big") + body
 
@@ -62,13 +72,18 @@ def body_bytes(head: bytes) -> int:
     return length
 
 
-def records_of(head: bytes, body: bytes) -> list[Record]:
-    """Returns the records of a block. Raises Damaged."""
+def records_of(head: bytes, body: bytes, opener: Sealer | None = None, location: bytes = b"") -> list[Record]:
+    """Returns the records of a block. opener: of a sealed backup. Raises Damaged, KeyDenied."""
     length, raw_length, count, checksum = _HEAD.unpack(head)
     if len(body) != length:
         raise Damaged("a block is cut off")
     if _sum(head[:12], body) != checksum:
         raise Damaged("a block does not match its checksum")
+    if opener is not None:
+        try:
+            body = opener.open(body, location)
+        except Corruption:
+            raise Damaged("a block cannot be opened with the backup's data key") from None
     try:
         raw = zlib.decompressobj().decompress(body, raw_length + 1)  # no more than the head says
     except zlib.error:

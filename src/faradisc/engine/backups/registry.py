@@ -26,6 +26,7 @@ from faradisc.engine.backups.backup import SYSTEM_SUFFIX, Backup, backup_id, id_
 from faradisc.engine.backups.files import Damaged, read_manifest
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.writing import BackupWriter
+from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
@@ -126,6 +127,10 @@ class Backups:
             raise BackupNotFoundException(f"Backup not found: {arn}")
         return backup
 
+    def of_id(self, backup_id: str) -> Backup:
+        """Returns a backup that exists."""
+        return self._backups[backup_id]
+
     def listed(self, namespace: str, table_name: str | None) -> list[Backup]:
         """Returns the backups of a namespace, or of the tables of one name, oldest first."""
         return sorted(
@@ -204,6 +209,24 @@ class Backups:
     def put(self, backup: Backup) -> None:
         """Puts a stored backup into memory."""
         self._backups[backup.id] = backup
+        sealing = backup.state.sealing
+        if sealing is not None and backup.holds_rows:
+            self._catalog.sealers.attach(_rows_owner(backup), sealing, backup.state.resources())
+
+    async def opener(self, backup: Backup) -> Sealer | None:
+        """Returns what seals and opens the blocks of a backup, until `release`; None: they are not sealed.
+
+        Raises KeyDenied.
+        """
+        sealing = backup.state.sealing
+        if sealing is None or not sealing.enabled:
+            return None
+        sealer = self._catalog.sealers.attach(_blocks_owner(backup), sealing, ())
+        await self._catalog.sealers.ready(sealer)
+        return sealer
+
+    def release(self, backup: Backup) -> None:
+        self._catalog.sealers.forget(_blocks_owner(backup))
 
     async def _store_row(self, backup: Backup) -> None:
         self.put(backup)
@@ -257,7 +280,12 @@ class Backups:
                 snapshot = self._snapshots[backup.id] = await self._store.snapshot()
                 taken_ns = self._clock.now_ns()
             source = snapshot
-        self._writer = BackupWriter(self.storage, source, backup, taken_ns)
+        try:
+            sealer = await self.opener(backup)
+        except KeyDenied as error:
+            await self._abandon(backup, str(error))
+            return
+        self._writer = BackupWriter(self.storage, source, backup, taken_ns, sealer)
 
     async def _write(self, writer: BackupWriter) -> None:
         backup = writer.backup
@@ -276,12 +304,14 @@ class Backups:
         if complete is None or self._writer is not writer:
             return
         self._writer = None
+        self.release(backup)
         await self._close_snapshot(backup)
         await self._store_row(complete)
         log.info("backup %s of table %s has %d items", backup.id, backup.table_name, complete.items)
 
     async def _abandon(self, backup: Backup, reason: str) -> None:
         """Ends a failed attempt. A system backup is tried again, because its rows exist nowhere else."""
+        self.release(backup)
         try:
             await run_blocking(self.storage, self.storage.remove, backup.id)
         except BackupStorageError as error:
@@ -304,6 +334,15 @@ class Backups:
         if backup.holds_rows:
             for part in backup.parts:
                 await self._store.clear(part)
+            self._catalog.sealers.forget(_rows_owner(backup))
+
+
+def _blocks_owner(backup: Backup) -> str:
+    return f"backup {backup.id}"
+
+
+def _rows_owner(backup: Backup) -> str:
+    return f"rows of backup {backup.id}"
 
 
 def _backup_of(manifest: Mapping[str, Any]) -> Backup:

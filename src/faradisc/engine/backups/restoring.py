@@ -26,6 +26,7 @@ from faradisc.engine.backups.files import (
     HEAD_BYTES,
     MAGIC,
     Damaged,
+    block_location,
     body_bytes,
     read_manifest,
     records_of,
@@ -34,6 +35,8 @@ from faradisc.engine.backups.history import Cursor, page_at
 from faradisc.engine.backups.registry import Backups, usage_of
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.verification import Verification, verify_quickly
+from faradisc.engine.sealing.sealer import KeyDenied, Sealer
+from faradisc.engine.sealing.state import SealState
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, Image, evaluate
 from faradisc.engine.tables.commit import commit_outcomes
@@ -82,22 +85,31 @@ class Restores:
 
     # --- Beginning ---
 
-    async def from_backup(self, target: Target, backup: Backup, definition: TableDefinition) -> Table:
-        """Begins to restore a backup.
+    async def from_backup(
+        self, target: Target, backup: Backup, definition: TableDefinition, sealing: SealState | None
+    ) -> Table:
+        """Begins to restore a backup. sealing: encryption of the new table.
 
         Raises TableAlreadyExistsException, TableInUseException; LimitExceededException when too many restores
-        run or the disk has too little space; ValidationException when quick checks find damage.
+        run or the disk has too little space; ValidationException when quick checks find damage; KeyDenied
+        when it cannot be opened.
         """
         self._check_room(backup.size_bytes)
+        await self._backups.opener(backup)
         try:
             await run_blocking(self._backups.storage, verify_quickly, self._backups.storage, backup.id)
         except (Damaged, BackupStorageError) as error:
             raise ValidationException(f"Backup {backup.arn} is damaged: {error}") from error
         restored = Restored(backup.table_arn, backup.created_ns, backup.id, backup.arn)
-        return await self._begin(target, definition, restored)
+        return await self._begin(target, definition, restored, sealing)
 
     async def from_past(
-        self, target: Target, source: Table, at_ns: int, definition: TableDefinition
+        self,
+        target: Target,
+        source: Table,
+        at_ns: int,
+        definition: TableDefinition,
+        sealing: SealState | None,
     ) -> Table:
         """Begins to restore the items of another table at a time, which its history covers.
 
@@ -109,7 +121,7 @@ class Restores:
         assert source.history is not None, "it covers the time"
         name = (source.state.namespace, source.name)
         restored = Restored(source.arn, at_ns, source=name, history=source.history.resource)
-        made = await self._begin(target, definition, restored)
+        made = await self._begin(target, definition, restored, sealing)
         if self._source(restored) is None:
             # The history was dropped before the table was created; from here on it would stay.
             await self._catalog.delete(made, while_in_use=True)
@@ -136,12 +148,14 @@ class Restores:
                 f"No room for the table: its items have {size_bytes} bytes, the disk has {free} left"
             )
 
-    async def _begin(self, target: Target, definition: TableDefinition, restored: Restored) -> Table:
+    async def _begin(
+        self, target: Target, definition: TableDefinition, restored: Restored, sealing: SealState | None
+    ) -> Table:
         if len(self._catalog.owned_by(OWNER_JOB)) >= RESTORES_AT_ONCE_MAX:
             raise LimitExceededException(
                 f"Subscriber limit exceeded: Only {RESTORES_AT_ONCE_MAX} restores can run at a time"
             )
-        settings = {"owner_job": OWNER_JOB, "restored": restored}
+        settings = {"owner_job": OWNER_JOB, "restored": restored, "sealing": sealing}
         try:
             return await self._catalog.create(*target, definition, settings)
         except ResourceInUseException:  # a concurrent request
@@ -201,7 +215,7 @@ class Restores:
             if row is None and not await self._is_verified(table):
                 return
             records, following = await self._records(table, progress)
-        except (Damaged, BackupStorageError) as error:
+        except (Damaged, BackupStorageError, KeyDenied) as error:
             await self._drop(table, str(error))
             return
         if table not in self._catalog.owned_by(OWNER_JOB):
@@ -215,6 +229,7 @@ class Restores:
             await write_new(self._store, table, records, also=moved)
             return
         await self._catalog.filled(table, also=Batch(JOBS_PART, deletes=[key]))
+        self._release(table)
         log.info("table %s is restored: %d items", table.name, progress.items)
 
     async def _is_verified(self, table: Table) -> bool:
@@ -243,7 +258,8 @@ class Restores:
         if restored.backup is None:
             return await self._past_records(restored, progress)
         storage = self._backups.storage
-        return await run_blocking(storage, block_at, storage, restored.backup, progress)
+        opener = await self._backups.opener(self._backups.of_id(restored.backup))
+        return await run_blocking(storage, block_at, storage, restored.backup, progress, opener)
 
     async def _past_records(
         self, restored: Restored, progress: _Progress
@@ -269,7 +285,13 @@ class Restores:
         of_what = None if restored is None else restored.backup_arn or restored.source_arn
         log.error("table %s cannot be restored from %s, and is removed: %s", table.name, of_what, reason)
         self._verification = None
+        self._release(table)
         await self._catalog.delete(table, while_in_use=True)
+
+    def _release(self, table: Table) -> None:
+        restored = table.state.restored
+        if restored is not None and restored.backup is not None:
+            self._backups.release(self._backups.of_id(restored.backup))
 
 
 class _Progress(NamedTuple):
@@ -305,8 +327,13 @@ async def write_new(store: Store, table: Table, records: Sequence[Record], *, al
 # --- Reading a backup ----------------------------------------------------------------------------
 
 
-def block_at(storage: BackupStorage, name: str, progress: _Progress) -> tuple[list[Record], _Progress | None]:
-    """Returns the records of the next block, and the progress after it; None at the end. Raises Damaged."""
+def block_at(
+    storage: BackupStorage, name: str, progress: _Progress, opener: Sealer | None
+) -> tuple[list[Record], _Progress | None]:
+    """Returns the records of the next block, and the progress after it; None at the end. Raises Damaged.
+
+    opener: of a backup that is sealed.
+    """
     promised = read_manifest(storage.manifest(name))["rows"]
     at = progress.at
     if at == 0:
@@ -319,5 +346,6 @@ def block_at(storage: BackupStorage, name: str, progress: _Progress) -> tuple[li
         return [], None
     head = storage.read(name, at, HEAD_BYTES)
     length = body_bytes(head)
-    records = records_of(head, storage.read(name, at + HEAD_BYTES, length))
+    body = storage.read(name, at + HEAD_BYTES, length)
+    records = records_of(head, body, opener, block_location(name, at))
     return records, _Progress(at + HEAD_BYTES + length, progress.items + len(records), None)

@@ -11,8 +11,9 @@ from dataclasses import replace
 from hashlib import sha256
 
 from faradisc.engine.backups.backup import Backup
-from faradisc.engine.backups.files import MAGIC, block_of, manifest_bytes
+from faradisc.engine.backups.files import MAGIC, block_location, block_of, manifest_bytes
 from faradisc.engine.backups.storage import BackupStorage, run_blocking
+from faradisc.engine.sealing.sealer import Sealer
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec.item_record import Record, size_of
 from faradisc.storage.api import ReadOnlyStore
@@ -23,8 +24,15 @@ BLOCK_BYTES = 64 * 1024
 
 
 class BackupWriter:
-    def __init__(self, storage: BackupStorage, source: ReadOnlyStore, backup: Backup, taken_ns: int) -> None:
-        """taken_ns: the time whose state `source` holds."""
+    def __init__(
+        self,
+        storage: BackupStorage,
+        source: ReadOnlyStore,
+        backup: Backup,
+        taken_ns: int,
+        sealer: Sealer | None,
+    ) -> None:
+        """taken_ns: the time whose state `source` holds. sealer: of an encrypted table; it is ready."""
         self.backup = backup
         self.items = 0
         self.size_bytes = 0
@@ -32,6 +40,7 @@ class BackupWriter:
         self._storage = storage
         self._source = source
         self._taken_ns = taken_ns
+        self._sealer = sealer
         self._parts = list(backup.parts)
         self._low: bytes | None = None
         self._blocks = 0
@@ -69,7 +78,7 @@ class BackupWriter:
         return None
 
     def _write_block(self, records: list[Record]) -> None:
-        self._write(block_of(records))
+        self._write(block_of(records, self._sealer, block_location(self.backup.id, self._file_bytes)))
 
     def _write(self, data: bytes) -> None:
         self._storage.append(self.backup.id, data)

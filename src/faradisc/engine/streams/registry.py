@@ -20,6 +20,9 @@ import orjson
 
 from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.sealing.sealer import KeyDenied
+from faradisc.engine.sealing.sealers import Sealers
+from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.records import ChangeRecorder, created_ms, shard_end
 from faradisc.engine.streams.shards import Shard, children, first_shards, slots_for
 from faradisc.engine.streams.stream import RETENTION_NS, Stream, StreamState, label_of
@@ -32,6 +35,12 @@ Name = tuple[str, str, str]
 """Namespace, table name, label."""
 
 _NEVER_NS = 1 << 63
+_DENIED_NS = 60 * 1_000_000_000
+"""Pause of rolling and trimming while the entries cannot be sealed and opened."""
+
+
+def _owner(state: StreamState) -> str:
+    return f"stream {state.resource}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +67,12 @@ class Streams:
         partitions: Callable[[StreamState], Sequence[bytes]],
         transition_ns: int,
         shard_lifetime_s: float = SHARD_LIFETIME_S,
+        sealers: Sealers,
     ) -> None:
         """partitions: where the partitions of an open stream's table begin, as in StreamedTable."""
         self.store = store
         self._partitions = partitions
+        self._sealers = sealers
         self.clock = clock
         self.transition_ns = transition_ns
         self._entropy = entropy
@@ -126,9 +137,12 @@ class Streams:
             shards=first_shards(now_ns, slots, table.partitions, label),
         )
 
-    def ending(self, stream: Stream) -> StreamState:
-        """Returns the state of a stream that is switched off now. Requires: the stream's lock held."""
-        return replace(stream.state, ended_ns=self.clock.now_ns())
+    def ending(self, stream: Stream, sealing: SealState | None) -> StreamState:
+        """Returns the state of a stream that is switched off now. Requires: the stream's lock held.
+
+        sealing: the encryption of its table, which the table may take with it.
+        """
+        return replace(stream.state, ended_ns=self.clock.now_ns(), sealing=sealing)
 
     def stream(self, resource: int) -> Stream:
         return self._streams[resource]
@@ -148,6 +162,8 @@ class Streams:
             self._names[(state.namespace, state.table_name, state.label)] = stream
         stream.state = state
         self._due_ns = 0
+        if state.sealing is not None:
+            self._sealers.attach(_owner(state), state.sealing, (state.resource,))
 
     def take_back(self, resource: int, state: StreamState | None) -> None:
         """Undoes a `put`: sets an earlier state, or removes the stream."""
@@ -163,6 +179,7 @@ class Streams:
     def _remove(self, stream: Stream) -> None:
         state = stream.state
         self._streams.pop(state.resource, None)
+        self._sealers.forget(_owner(state))
         self._names.pop((state.namespace, state.table_name, state.label), None)
 
     def drop_all(self) -> tuple[Batch, Batch, list[Part]]:
@@ -249,11 +266,14 @@ class Streams:
                 await self.store.clear(part)
             await self.store.commit([Batch(STREAMS_PART, deletes=[stream.row_key])])
             return
-        async with stream.rolling:
-            await self._roll(stream)
-            await self._forget_shards(stream, now_ns)
-            if stream.trim_due_ns <= now_ns:
-                stream.trim_due_ns = await self._trim(stream, now_ns)
+        try:
+            async with stream.rolling:
+                await self._roll(stream)
+                await self._forget_shards(stream, now_ns)
+                if stream.trim_due_ns <= now_ns:
+                    stream.trim_due_ns = await self._trim(stream, now_ns)
+        except KeyDenied:  # its entries stay as they are until the key is back
+            stream.denied_until_ns = now_ns + _DENIED_NS
 
     async def _roll(self, stream: Stream) -> None:
         """Closes the open shards that are due, and opens their children. Requires: the lock held."""

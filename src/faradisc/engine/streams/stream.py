@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from faradisc.auth.resource_policy import ResourcePolicy
+from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.shards import Shard, shards_of_generations
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.model.codec.keyspace import parts_of
@@ -43,6 +44,8 @@ class StreamState:
     """Oldest first. Those without an end are open, or were when the stream ended."""
     ended_ns: int | None = None
     policy: ResourcePolicy | None = None
+    sealing: SealState | None = None
+    """The encryption of its table, once the stream has ended."""
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "shards": [each.to_json() for each in self.shards]}
@@ -56,13 +59,15 @@ class StreamState:
             members["shards"] = [Shard.from_json(each) for each in stored["shards"]]
         if members.get("policy") is not None:
             members["policy"] = ResourcePolicy(**members["policy"])
+        if members.get("sealing") is not None:
+            members["sealing"] = SealState(**members["sealing"])
         return cls(**members)
 
 
 class Stream:
     """A live stream. `state` is replaced, never changed."""
 
-    __slots__ = ("arn", "key", "partitions", "parts", "rolling", "state", "trim_due_ns")
+    __slots__ = ("arn", "denied_until_ns", "key", "partitions", "parts", "rolling", "state", "trim_due_ns")
 
     def __init__(self, state: StreamState) -> None:
         self.state = state
@@ -73,6 +78,8 @@ class Stream:
         """Held while the stream rolls, and by readers, which must not see half of it."""
         self.trim_due_ns = 0
         """No record is too old before this time; 0: unknown."""
+        self.denied_until_ns = 0
+        """Nothing is done before this time, because the key of the entries cannot be used."""
         self.partitions = 0
         """How many partitions of the table the shards follow; 0: unknown."""
 
@@ -102,7 +109,7 @@ class Stream:
                 due.append(shard.began_ns + lifetime_ns)
         if state.ended_ns is not None:
             due.append(state.ended_ns + RETENTION_NS)
-        return min(due)
+        return max(min(due), self.denied_until_ns)
 
 
 def stream_arn(region: str, account: str, table_name: str, label: str) -> str:

@@ -14,6 +14,7 @@ from faradisc.engine.tables.history import History
 from faradisc.engine.tables.names import NsName
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
 
 
 class BackgroundIndex:
@@ -64,7 +65,7 @@ class BackgroundIndex:
             table = self._table_at(name)
             if table is None or table.expiry is not expiry:
                 self._expiries.pop(name, None)
-            elif table.state.status != "DELETING":
+            elif table.state.status not in ("DELETING", INACCESSIBLE):
                 yield table, expiry
 
     def captured(self) -> Iterator[Table]:
@@ -73,7 +74,7 @@ class BackgroundIndex:
             table = self._table_at(name)
             if table is None:
                 self._captured.discard(name)
-            elif table.state.status != "DELETING":
+            elif table.state.status not in ("DELETING", INACCESSIBLE):
                 yield table
 
     def recoverable(self) -> Iterator[tuple[Table, History]]:

@@ -251,7 +251,7 @@ class Catalog(TableLookup):
         before = current.state.stream
         ended = self.streams.stream(before.resource) if before is not None and state.stream is None else None
         async with ended.rolling if ended is not None else nullcontext():
-            stream = self.streams.ending(ended) if ended is not None else stream
+            stream = self.streams.ending(ended, current.state.sealing) if ended is not None else stream
             return await self._commit(state, current.version, numbers, stream, also)
 
     async def _commit(
@@ -292,6 +292,7 @@ class Catalog(TableLookup):
         self.background_index.forget_expiry(name)
         if before is None or before.state.table_id != table.state.table_id:
             self.throughput.detach(table.state.table_id)
+            self.sealers.forget(table.state.table_id)
         if before is not None:
             self._tables[name] = table.successor = self._attach(before.state, before.version)
 

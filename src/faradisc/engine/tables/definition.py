@@ -71,10 +71,6 @@ def reject_unsupported(request: Mapping[str, Any]) -> None:
     for member, what in _NOT_YET.items():
         if member in request:
             raise UnsupportedOperation(f"{member}: this version of Faradisc does not support {what}")
-    if request.get("SSESpecification", {}).get("Enabled"):
-        raise UnsupportedOperation(
-            "SSESpecification: this version of Faradisc does not support customer managed encryption keys"
-        )
 
 
 def table_definition(request: Mapping[str, Any]) -> TableDefinition:

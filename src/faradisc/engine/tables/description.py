@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.clock import epoch_seconds
+from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.stream import stream_arn
 from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
 from faradisc.engine.tables.table import Index, Table
@@ -64,6 +65,8 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
         label = state.latest_stream_label
         described["LatestStreamLabel"] = label
         described["LatestStreamArn"] = stream_arn(state.region, state.account, state.name, label)
+    if state.sealing is not None and (state.sealing.enabled or state.sealing.converting):
+        described["SSEDescription"] = describe_sealing(state.sealing)
     if state.table_class is not None:
         described["TableClassSummary"] = {"TableClass": state.table_class}
     if state.restored is not None:
@@ -75,6 +78,18 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     if maximum is not None:
         described["OnDemandThroughput"] = maximum
     described["WarmThroughput"] = _warm(table, None, state.warm is not None)
+    return described
+
+
+def describe_sealing(sealing: SealState) -> dict[str, Any]:
+    """Returns SSEDescription. Source: iam.md section 9.1."""
+    described: dict[str, Any] = {
+        "Status": "UPDATING" if sealing.switching or sealing.converting else "ENABLED",
+        "SSEType": "KMS",
+        "KMSMasterKeyArn": sealing.key_arn,
+    }
+    if sealing.inaccessible_ns is not None:
+        described["InaccessibleEncryptionDateTime"] = epoch_seconds(sealing.inaccessible_ns)
     return described
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from faradisc.auth.resource_policy import ResourcePolicy
+from faradisc.engine.sealing.state import SealState
 from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum
 from faradisc.engine.vectors.schema import Distance
 from faradisc.model.values.schema import ProjectionKind
@@ -272,6 +273,8 @@ class TableState:
     warm: list[int] | None = None
     """Warm throughput at creation."""
     pending: Pending = field(default_factory=Pending)
+    sealing: SealState | None = None
+    """Encryption with a key of its own."""
 
     @property
     def arn(self) -> str:
@@ -322,6 +325,8 @@ class TableState:
             value = getattr(pending, member)
             if value is not None:
                 setattr(self, member, value)
+        if self.sealing is not None:
+            self.sealing.switching = False
 
     def assign_resources(self, numbers: Iterator[int]) -> None:
         """Gives every index, expiry index, Kinesis destination and history a resource number."""
@@ -335,6 +340,13 @@ class TableState:
                 destination.resource = next(numbers)
         if self.pitr is not None and self.pitr.resource == UNASSIGNED:
             self.pitr.resource = next(numbers)
+
+    def resources(self) -> list[int]:
+        """Returns the resources of its rows and logs."""
+        of_indexes = [index.resource for index in [*self.local_indexes, *self.online_indexes()]]
+        others = [self.collections_resource, *(each.resource for each in self.kinesis)]
+        others += [each.resource for each in (self.stream, self.pitr, self.ttl) if each is not None]
+        return [self.resource, *of_indexes, *(each for each in others if each is not None)]
 
     def copy(self) -> TableState:
         """Returns a copy that shares nothing with this state."""
@@ -368,6 +380,8 @@ class TableState:
             state.policy = ResourcePolicy(**stored["policy"])
         if stored.get("restored") is not None:
             state.restored = Restored.from_json(stored["restored"])
+        if stored.get("sealing") is not None:
+            state.sealing = SealState(**stored["sealing"])
         if stored.get("left_history") is not None:
             state.dropped_history = DroppedHistory(**stored["left_history"])
         return state

@@ -20,6 +20,9 @@ UNITS_IN_USE = (
     "Attempt to change a resource which is still in use: Table IOPS are currently being updated. Table: {}"
 )
 
+INACCESSIBLE = "INACCESSIBLE_ENCRYPTION_CREDENTIALS"
+"""Status of a table whose master key cannot be used (engine/encryption/)."""
+
 SHORT_TRANSITION_MS_MAX = 50
 """A transition of at most this length ends with the first data request to a table that is CREATING, and with
 DescribeTable: SDK waiters look at once and then sleep for 20 seconds (docs/decisions/0006). Longer delays
@@ -79,7 +82,9 @@ def transition_has_ended(state: TableState, now_ns: int, transition_ns: int, *, 
     end_early: end a short transition now. An update that waits for new partitions is not short before the
     last `transition_ns` of it.
     """
-    if state.status == "ACTIVE" or (state.owner_job is not None and state.status == "CREATING"):
+    if state.status in ("ACTIVE", INACCESSIBLE) or (state.owner_job and state.status == "CREATING"):
+        return False
+    if state.status == "UPDATING" and state.sealing is not None and state.sealing.converting:
         return False
     if now_ns >= state.status_until_ns:
         return True

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.streams.capture import capture
 from faradisc.engine.streams.reading import not_found, parse_arn
 from faradisc.engine.streams.registry import Streams
@@ -48,7 +49,9 @@ class TableLookup:
         shard_lifetime_s: float = SHARD_LIFETIME_S,
         collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX,
         throughput: ThroughputSettings | None = None,
+        sealers: Sealers | None = None,
     ) -> None:
+        """sealers: those that `store` uses; None: it seals nothing."""
         self._store = store
         self._clock = clock
         self._entropy = entropy
@@ -58,6 +61,7 @@ class TableLookup:
         self.short = transition_ms <= SHORT_TRANSITION_MS_MAX
         """Whether requests complete changes of state (docs/decisions/0006)."""
         self._collection_bytes_max = collection_bytes_max
+        self.sealers = sealers or Sealers(clock, entropy)
         self.streams = Streams(
             store,
             clock,
@@ -65,6 +69,7 @@ class TableLookup:
             partitions=self._partitions_of,
             transition_ns=self.transition_ns,
             shard_lifetime_s=shard_lifetime_s,
+            sealers=self.sealers,
         )
         self.vectors = VectorMemory()
         self.throughput = Throughput(store, clock, entropy, throughput)
@@ -194,6 +199,7 @@ class TableLookup:
                 self._tables.pop(name, None)
                 self._rows.deleted[name] = table.version
                 self.throughput.detach(state.table_id)
+                self.sealers.forget(state.table_id)
                 return None
             state.apply_pending()
             state.status = "ACTIVE"
@@ -220,6 +226,8 @@ class TableLookup:
         """
         name = (state.namespace, state.name)
         provisions = provisions_of(state)
+        if state.sealing is not None:
+            self.sealers.attach(state.table_id, state.sealing, state.resources(), name)
         captured = next((each.resource for each in state.kinesis if each.enabled), None)
         table = Table(
             state,

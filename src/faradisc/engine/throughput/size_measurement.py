@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from faradisc.capacity.partitions import Contents, Partition
 from faradisc.engine.throughput.table import TableMeter
+from faradisc.errors import AccessDeniedException
 from faradisc.model.codec import item_record
 from faradisc.storage.api import Corruption, ReadOnlyStore
 
@@ -176,14 +177,15 @@ class Measurements:
     async def step(self) -> tuple[Measurement, MeasuredRows] | None:
         """Reads a bounded number of rows. Returns a measurement that has ended.
 
-        Raises StorageError. After Corruption the partition stays as it is.
+        Raises StorageError; AccessDeniedException while the key of an encrypted table cannot be used. After
+        that and after Corruption the partition stays as it is.
         """
         running = self._running = self._running or self._next()
         if running is None:
             return None
         try:
             found = await running.rows.step(self._store)
-        except Corruption:
+        except (Corruption, AccessDeniedException):
             self._running = None
             raise
         if self._running is not running:

@@ -49,7 +49,7 @@ EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
 NODES_PART = b"\x00\x00\x00\x00\x07"
 LEASES_PREFIX = b"\x00\x00\x00\x00\x08"
 """With the name of a lease after it."""
-_JOB_KINDS = (b"backfill", b"ttl", b"restore")
+_JOB_KINDS = (b"backfill", b"ttl", b"restore", b"sealing")
 
 
 def hash_of(data: bytes) -> bytes:

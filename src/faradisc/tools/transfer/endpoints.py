@@ -186,6 +186,7 @@ class Directory:
         """
         from faradisc.database import Database, Settings  # noqa: PLC0415 - for data directories only
         from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
+        from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
         self.locations = locations
@@ -195,7 +196,13 @@ class Directory:
         backups = DirectoryBackupStorage(Path(path) / BACKUPS_DIRECTORY, blocking=False)
         store = open_rocks(path, durability="inline")
         try:
-            opening = Database.open(store, settings=settings, locations=locations, backup_storage=backups)
+            opening = Database.open(
+                store,
+                settings=settings,
+                locations=locations,
+                backup_storage=backups,
+                keys=of_environment(),
+            )
             self.database = run(opening)
         except BaseException:
             run(store.close())
