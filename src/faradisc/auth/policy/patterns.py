@@ -103,20 +103,16 @@ def wildcard(text: str) -> Callable[[str], bool]:
 
 
 def _glob(literals: Literals) -> Callable[[str], bool]:
-    """Returns a test for whole texts, linear in the text for each `*`: no choice is taken back."""
-    runs: list[list[str | Wild]] = [[]]
+    """Returns a test for whole texts, linear in the text whatever the pattern is."""
+    if Wild.ONE in literals:
+        return _glob_of_characters(literals)
+    runs: list[list[str]] = [[]]
     for token in literals:
         if token is Wild.RUN:
             runs.append([])
         else:
-            runs[-1].append(token)
-    if Wild.ONE in literals:
-        parts = ["".join("." if part is Wild.ONE else re.escape(str(part)) for part in run) for run in runs]
-        if len(parts) > 1:
-            parts = [parts[0], *(f"(?>.*?{part})" for part in parts[1:-1]), f".*{parts[-1]}"]
-        expression = re.compile("".join(parts), re.DOTALL)
-        return lambda text: expression.fullmatch(text) is not None
-    head, *middle = ("".join(map(str, run)) for run in runs)
+            runs[-1].append(str(token))
+    head, *middle = map("".join, runs)
     if not middle:
         return lambda text: text == head
     tail = middle.pop()
@@ -134,6 +130,33 @@ def _glob(literals: Literals) -> Callable[[str], bool]:
                 return False
             at += len(part)
         return True
+
+    return matches
+
+
+def _glob_of_characters(literals: Literals) -> Callable[[str], bool]:
+    """Follows all ways through the pattern at once: bit n is set if its first n characters have matched."""
+    size, repeating, any_character = 0, 0, 0
+    places: dict[str, int] = {}
+    for token in literals:
+        if token is Wild.RUN:
+            repeating |= 1 << size
+        elif token is Wild.ONE:
+            any_character |= 1 << size
+            size += 1
+        else:
+            for character in token:
+                places[character] = places.get(character, 0) | 1 << size
+                size += 1
+
+    def matches(text: str) -> bool:
+        reached = 1
+        for character in text:
+            fitting = places.get(character, 0) | any_character
+            reached = (reached & fitting) << 1 | (reached & repeating)
+            if not reached:
+                return False
+        return bool(reached >> size & 1)
 
     return matches
 
