@@ -290,7 +290,7 @@ class Database:
         """
         from faradisc.operations.access.needs import Need  # noqa: PLC0415 - seldom needed
 
-        self.authorizer.require(call, Need(f"{service}:{call.operation}", "*"))
+        self.authorizer.require(call, Need(call.operation, "*", service=service))
 
     def other_service(self, service: str) -> OperationExecutor:
         return self.other_services.of(service)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Principal
+from faradisc.auth.policy.model import Policies, Principal
 from faradisc.auth.session_tokens import Session
 
 
@@ -21,7 +22,5 @@ class Identity:
     """Without a resource's."""
     session: Session | None = None
     """Of temporary credentials."""
-    decided: dict[tuple[str, str], tuple[CompiledPolicy | None, Decision]] = field(
-        default_factory=dict, repr=False
-    )
-    """By action and resource: decisions that follow from these alone and the resource's policy, with it."""
+    decided: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
+    """Cache of decisions (operations/access/authorizer.py)."""

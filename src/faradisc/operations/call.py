@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,7 +48,7 @@ class RequestStats:
     """Whether every statement of a batch was throttled."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Caller:
     """Who sends a request, and from where, for policies."""
 
@@ -57,8 +57,20 @@ class Caller:
     """The client's; "" where there is none."""
     secure: bool = False
     """Whether the request came encrypted."""
-    user_agent: str | None = None
-    referer: str | None = None
+    headers: Mapping[bytes, bytes] = field(default_factory=dict)
+    """Of the request, by lower-case name."""
+
+    @property
+    def user_agent(self) -> str | None:
+        return self._header(b"user-agent")
+
+    @property
+    def referer(self) -> str | None:
+        return self._header(b"referer")
+
+    def _header(self, name: bytes) -> str | None:
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
 
 
 @dataclass(slots=True)

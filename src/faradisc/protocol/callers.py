@@ -8,15 +8,5 @@ from faradisc.protocol.http import HttpRequest
 
 
 def caller_of(identity: Identity, request: HttpRequest) -> Caller:
-    peer, headers = request.peer, request.headers
-    return Caller(
-        identity,
-        peer.address,
-        peer.is_tls,
-        _text(headers.get(b"user-agent")),
-        _text(headers.get(b"referer")),
-    )
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("latin-1")
+    peer = request.peer
+    return Caller(identity, peer.address, peer.is_tls, request.headers)

@@ -131,7 +131,9 @@ class TableLookup:
 
     def named(self, name_or_arn: str, region: str, account: str) -> Table | None:
         """As `find`, without a change of the table's state that is due. Raises ValidationException."""
-        return self._tables.get(self.resolve(name_or_arn, region, account))
+        if self._per_region or name_or_arn.startswith("arn:"):
+            return self._tables.get(self.resolve(name_or_arn, region, account))
+        return self._tables.get(("", name_or_arn))
 
     def at(self, name: NsName) -> Table | None:
         table = self._tables.get(name)

@@ -1,8 +1,10 @@
 """Tests every need of a request against the policies of its caller and of the resource.
 
-A decision for which no condition asked for a part of the request, the time or a tag is the same for every
-request of the caller with that action on that resource: it is cached, until the caller's policies or the
-resource's change.
+Decisions are cached. An evaluation is a function of the policies and of the values of the condition keys that
+it asks for, one after the other; so from a `_Start` the answers lead over further questions to the decision,
+the same for every later request. Where no condition asks for a part of the request, the start has the
+decision. A start is of an identity, an action and a resource, in one state of the table or stream: its policy
+and tags are part of that.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import Final
 
 from faradisc.auth.identity import Identity
 from faradisc.auth.policy.evaluate import evaluate
-from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Request
+from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Request, Value
 from faradisc.errors import AccessDeniedException
 from faradisc.operations.access.conditions import Conditions
 from faradisc.operations.access.grants import resource_policy_of
@@ -22,8 +24,22 @@ from faradisc.operations.call import Backend, Call
 
 Observer = Callable[[Call, Request, Decision], None]
 
-_DECIDED_MAX: Final = 4096
-"""Decisions cached of one identity."""
+_CACHED_MAX: Final = 4096
+"""Questions and decisions cached of one identity; beyond, all are forgotten."""
+_CACHED_CHARACTERS_MAX: Final = 256
+"""Decisions that follow from longer values are not cached."""
+
+
+class _Start:
+    """What is known of one action on one resource."""
+
+    __slots__ = ("next", "state")
+
+    def __init__(self, state: object) -> None:
+        self.state = state
+        """Of the table or stream; None where there is none."""
+        self.next: str | Decision | None = None
+        """The decision, or the condition key that an evaluation asks for first."""
 
 
 class Authorizer:
@@ -44,11 +60,19 @@ class Authorizer:
 
     def require(self, call: Call, need: Need) -> None:
         """Tests one need of a request. Raises AccessDeniedException and ValidationException."""
-        caller = call.caller
-        assert caller is not None
-        conditions = Conditions(self._backend, call, caller, need)
-        request = _request(caller.identity, need, conditions)
-        decision = _decide(caller.identity, need, request, conditions)
+        assert call.caller is not None
+        identity = call.caller.identity
+        state = need.state
+        start: _Start | None = identity.decided.get((need.service, need.name, need.resource))
+        if start is None or start.state is not state:
+            start = _Start(state)
+        elif self.observer is None and type(start.next) is Decision and start.next.allowed:
+            return
+        conditions = Conditions(self._backend, call, need)
+        decision = _decide(identity, start, need, conditions)
+        if decision.allowed and self.observer is None:
+            return
+        request = _request(identity, need, conditions)
         if self.observer is not None:
             self.observer(call, request, decision)
         if not decision.allowed:
@@ -57,32 +81,51 @@ class Authorizer:
             raise AccessDeniedException(decision.sentence(request, _shown(call, need)))
 
 
+def _decide(identity: Identity, start: _Start, need: Need, conditions: Conditions) -> Decision:
+    following = start.next
+    path: tuple[object, ...] = (start,)
+    try:
+        while type(following) is str:
+            path = (*path, conditions.get(following))
+            following = identity.decided.get(path)
+    except Exception:
+        following = None  # the evaluation meets it again, and denies
+    return following if type(following) is Decision else _learn(identity, start, need, conditions)
+
+
+def _learn(identity: Identity, start: _Start, need: Need, conditions: Conditions) -> Decision:
+    """Evaluates the policies, and caches the way to the decision."""
+    request = _request(identity, need, conditions)
+    foreign = request.resource_account != identity.principal.account
+    resource = resource_policy_of(need, foreign=foreign)
+    decision = _evaluate(request, identity.policies, resource)
+    asked = conditions.asked
+    if decision.error or sum(map(_characters, asked.values())) > _CACHED_CHARACTERS_MAX:
+        return decision
+    decided = identity.decided
+    if len(decided) >= _CACHED_MAX:
+        decided.clear()
+    decided[need.service, need.name, need.resource] = start
+    steps: list[str | Decision] = [*asked, decision]
+    start.next = steps[0]
+    path: tuple[object, ...] = (start,)
+    for value, following in zip(asked.values(), steps[1:], strict=True):
+        path = (*path, value)
+        decided[path] = following
+    return decision
+
+
 def _request(identity: Identity, need: Need, conditions: Conditions) -> Request:
     return Request(identity.principal, need.action, need.resource, _owner(identity, need), conditions)
 
 
-def _decide(identity: Identity, need: Need, request: Request, conditions: Conditions) -> Decision:
-    foreign = request.resource_account != identity.principal.account
-    resource = resource_policy_of(need, foreign=foreign)
-    key = (need.action, need.resource)
-    known = identity.decided.get(key)
-    if known is not None and known[0] is resource:
-        return known[1]
-    decision = _evaluate(request, identity.policies, resource)
-    if not conditions.asked:
-        if len(identity.decided) >= _DECIDED_MAX:
-            identity.decided.clear()
-        identity.decided[key] = (resource, decision)
-    return decision
-
-
 def keeps_right(backend: Backend, call: Call, policy: CompiledPolicy) -> bool:
     """Whether the caller may still change the policy of a resource after it is replaced by another."""
-    caller = call.caller
-    assert caller is not None
+    assert call.caller is not None
+    identity = call.caller.identity
     for need in needs_of(backend, call):
-        request = _request(caller.identity, need, Conditions(backend, call, caller, need))
-        if not _evaluate(request, caller.identity.policies, policy).allowed:
+        request = _request(identity, need, Conditions(backend, call, need))
+        if not _evaluate(request, identity.policies, policy).allowed:
             return False
     return True
 
@@ -91,9 +134,13 @@ def _evaluate(request: Request, policies: Policies, resource: CompiledPolicy | N
     return evaluate(request, policies if resource is None else replace(policies, resource=resource))
 
 
+def _characters(value: Value | None) -> int:
+    return 0 if value is None else len(value) if isinstance(value, str) else sum(map(len, value))
+
+
 def _owner(identity: Identity, need: Need) -> str:
     """Returns the account that owns the resource. Buckets and Kinesis streams count as the caller's."""
-    if need.action.startswith(SERVICE) and need.resource.startswith("arn:"):
+    if need.service == SERVICE and need.resource.startswith("arn:"):
         parts = need.resource.split(":", 5)
         if len(parts) == 6:
             return parts[4]
@@ -102,6 +149,6 @@ def _owner(identity: Identity, need: Need) -> str:
 
 def _shown(call: Call, need: Need) -> str | None:
     """Returns the resource that a denial shows where it is not the tested one (iam.md section 1.2)."""
-    if need.resource == "*" and need.action.startswith(SERVICE):
+    if need.resource == "*" and need.service == SERVICE:
         return f"arn:aws:dynamodb:{call.region}:{call.account}:table/*"
     return None

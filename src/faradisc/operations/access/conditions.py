@@ -40,6 +40,7 @@ from faradisc.operations.call import Backend, Call, Caller
 _SINGLE_WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 _READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect"})
 _ITEM_ACTIONS: Final = _READS | _SINGLE_WRITES | {"BatchWriteItem", "ConditionCheckItem"}
+_KEYED_ACTIONS: Final = _ITEM_ACTIONS - {"Scan"}
 _TRANSACTIONS: Final = frozenset({"TransactWriteItems", "TransactGetItems", "ExecuteTransaction"})
 
 _EXPRESSIONS: Final[Mapping[str, Callable[[str], Parsed]]] = {
@@ -59,30 +60,29 @@ class Undeterminable(Exception):
 class Conditions(Mapping[str, Value]):
     """The condition keys of one need, by lower-cased name, without those of the principal."""
 
-    __slots__ = ("_backend", "_call", "_caller", "_known", "asked", "need", "rejection")
+    __slots__ = ("_backend", "_call", "_need", "asked", "rejection")
 
-    def __init__(self, backend: Backend, call: Call, caller: Caller, need: Need) -> None:
+    def __init__(self, backend: Backend, call: Call, need: Need) -> None:
+        """Requires: the call has a caller."""
         self._backend = backend
         self._call = call
-        self._caller = caller
-        self.need = need
-        self._known: dict[str, Value | None] = {}
-        self.asked = False
-        """Whether a key was asked for that may have another value in the next request."""
+        self._need = need
+        self.asked: dict[str, Value | None] = {}
+        """The keys that were asked for, in this order, with their values. Others follow from the caller."""
         self.rejection: ValidationException | None = None
         """What is wrong with the request where a key was asked for; the operation would find it too."""
 
     def get(self, key: str, default: Any = None) -> Any:
         """Raises Undeterminable; ValidationException for a malformed expression, statement or value."""
-        if key in self._known:
-            value = self._known[key]
+        asked = self.asked
+        if key in asked:
+            value = asked[key]
         else:
             find = _KEYS.get(key) or _tag_finder(key)
             if find is None:
                 return default
-            self.asked = True
             try:
-                value = self._known[key] = find(self)
+                value = asked[key] = find(self)
             except ValidationException as error:
                 self.rejection = error
                 raise
@@ -96,7 +96,7 @@ class Conditions(Mapping[str, Value]):
 
     def __iter__(self) -> Iterator[str]:
         """Yields the names of the keys that have been asked for and have a value."""
-        return iter([key for key, value in self._known.items() if value is not None])
+        return iter([key for key, value in self.asked.items() if value is not None])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -106,15 +106,20 @@ class Conditions(Mapping[str, Value]):
     @property
     def _action(self) -> str:
         """Returns the action's name; "" where the request has no parameters for it."""
-        return self.need.action.partition(":")[2] if self.need.members is not None else ""
+        return self._need.name if self._need.members is not None else ""
+
+    @property
+    def _caller(self) -> Caller:
+        assert self._call.caller is not None
+        return self._call.caller
 
     def attributes(self) -> Value | None:
-        statement = self.need.statement
+        statement = self._need.statement
         if statement is not None:
             return _distinct(self._named_by_statement(statement))
         if self._action not in _ITEM_ACTIONS:
             return None
-        return _distinct(_attribute_names(self.need.members))
+        return _distinct(_attribute_names(self._need.members))
 
     def _named_by_statement(self, statement: Statement) -> Iterator[str]:
         body = statement.body.select if isinstance(statement.body, Exists) else statement.body
@@ -132,9 +137,9 @@ class Conditions(Mapping[str, Value]):
 
     def partition_values(self, position: int) -> Value | None:
         """Returns the values of a partition key attribute, counted from 0, that the need addresses."""
-        statement = self.need.statement
-        action = self._action
-        if statement is None and (action not in _ITEM_ACTIONS or action == "Scan"):
+        need = self._need
+        statement, action = need.statement, need.name
+        if need.members is None or (statement is None and action not in _KEYED_ACTIONS):
             return None
         key = self._key_schema()
         if position >= len(key.hash):
@@ -145,11 +150,13 @@ class Conditions(Mapping[str, Value]):
         elif action == "Query":
             found = [self._queried(name)]
         else:
-            found = [item.get(name) for item in _items_of(self.need.members)]
+            found = [item.get(name) for item in _items_of(need.members)]
+        if len(found) == 1:
+            return (self._text_of(found[0]),)
         return _distinct(self._text_of(value) for value in found)
 
     def _key_schema(self) -> KeySchema:
-        table, index = self.need.table, self.need.index
+        table, index = self._need.table, self._need.index
         if table is None:
             raise Undeterminable
         if index is None:
@@ -160,7 +167,7 @@ class Conditions(Mapping[str, Value]):
         return found.schema.key
 
     def _queried(self, name: str) -> AttributeValue | None:
-        request = self.need.members
+        request = self._need.members
         if "KeyConditionExpression" in request:
             clause = bind_key_clauses(request["KeyConditionExpression"], _placeholders(request)).by_name.get(
                 name
@@ -191,7 +198,7 @@ class Conditions(Mapping[str, Value]):
         return item
 
     def _parameters(self) -> list[AttributeValue]:
-        parameters: list[AttributeValue] = self.need.members.get("Parameters", [])
+        parameters: list[AttributeValue] = self._need.members.get("Parameters", [])
         if not self._call.values_ok:
             for parameter in parameters:
                 check_value(parameter, self._call.wording)
@@ -210,7 +217,7 @@ class Conditions(Mapping[str, Value]):
         raise Undeterminable
 
     def full_table_scan(self) -> Value | None:
-        statement = self.need.statement
+        statement = self._need.statement
         if statement is None or self._action != "PartiQLSelect":
             return None
         if isinstance(statement.body, Exists):
@@ -220,7 +227,7 @@ class Conditions(Mapping[str, Value]):
     def select(self) -> Value | None:
         if self._action not in _READS:
             return None
-        statement, members = self.need.statement, self.need.members
+        statement, members = self._need.statement, self._need.members
         if statement is not None:
             specific = isinstance(statement.body, Select) and statement.body.paths is not None
         else:
@@ -230,13 +237,13 @@ class Conditions(Mapping[str, Value]):
             specific = "ProjectionExpression" in members or "AttributesToGet" in members
         if specific:
             return "SPECIFIC_ATTRIBUTES"
-        return "ALL_ATTRIBUTES" if self.need.index is None else "ALL_PROJECTED_ATTRIBUTES"
+        return "ALL_ATTRIBUTES" if self._need.index is None else "ALL_PROJECTED_ATTRIBUTES"
 
     def return_values(self) -> Value | None:
         """Returns what the request shows of the item. A failed condition counts as it does in transactions:
         assumed, since it shows the item to callers who may not ask for it."""
-        action, members = self._action, self.need.members
-        statement = self.need.statement
+        action, members = self._action, self._need.members
+        statement = self._need.statement
         failing = "NONE" if members is None else members.get("ReturnValuesOnConditionCheckFailure", "NONE")
         if statement is not None:
             returning = statement.body.returning if isinstance(statement.body, Update | Delete) else None
@@ -251,7 +258,7 @@ class Conditions(Mapping[str, Value]):
         return str(failing) if failing != "NONE" and given != "ALL_NEW" else given
 
     def return_consumed_capacity(self) -> Value | None:
-        if self.need.statement is not None or self._action not in _ITEM_ACTIONS:
+        if self._need.statement is not None or self._action not in _ITEM_ACTIONS:
             return None
         given: str = self._call.request.get("ReturnConsumedCapacity", "NONE")
         return given
@@ -262,7 +269,7 @@ class Conditions(Mapping[str, Value]):
     # --- Tags ------------------------------------------------------------------------------------
 
     def resource_tag(self, name: str) -> Value | None:
-        return None if self.need.table is None else _tag(self.need.table.state.tags.items(), name)
+        return None if self._need.table is None else _tag(self._need.table.state.tags.items(), name)
 
     def request_tag(self, name: str) -> Value | None:
         tags = self._call.request.get("Tags")
@@ -360,10 +367,11 @@ def _items_of(members: Any) -> list[Item]:
     batch."""
     if isinstance(members, list):
         return [item for element in members for each in element.values() for item in each.values()]
-    if "Keys" in members:
-        keys: list[Item] = members["Keys"]
-        return keys
-    return [members[name] for name in ("Key", "Item") if name in members]
+    for name in ("Key", "Item"):
+        if name in members:
+            return [members[name]]
+    keys: list[Item] = members.get("Keys", [])
+    return keys
 
 
 def _attribute_names(members: Any) -> Iterator[str]:

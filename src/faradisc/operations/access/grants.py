@@ -8,7 +8,7 @@ from typing import Final
 
 from faradisc.auth.policy.compiling import compile_policy
 from faradisc.auth.policy.model import CompiledPolicy
-from faradisc.operations.access.needs import SERVICE, Need
+from faradisc.operations.access.needs import Need
 
 _ITEMS: Final = (
     *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem", "Query", "Scan"),
@@ -48,13 +48,11 @@ def resource_policy_of(need: Need, *, foreign: bool) -> CompiledPolicy | None:
 
     An action that it cannot grant it can still deny.
     """
-    holder = need.table or need.stream
-    attached = None if holder is None else holder.state.policy
+    attached = None if need.state is None else need.state.policy
     if attached is None:
         return None
-    service, _, action = need.action.partition(":")
     granted = _FOREIGN if foreign else TABLE_ACTIONS | STREAM_ACTIONS
-    return compiled(attached.document, grants=service == SERVICE and action in granted)
+    return compiled(attached.document, grants=need.name in granted)
 
 
 @lru_cache(1024)

@@ -7,12 +7,13 @@ reaches the same table, and must meet the same policies. Source: iam.md sections
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.engine.streams.iterators import arn_of
-from faradisc.engine.streams.stream import Stream
+from faradisc.engine.streams.stream import Stream, StreamState
+from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.language.partiql.parser import parse_statement
@@ -27,8 +28,8 @@ SERVICE: Final = "dynamodb"
 class Need:
     """One action on one resource."""
 
-    action: str
-    """With the service, for example `dynamodb:GetItem`."""
+    name: str
+    """Of the action, without its service."""
     resource: str
     """An ARN, or `*` for actions on no particular resource."""
     table: Table | None = None
@@ -39,10 +40,22 @@ class Need:
     """The part of the request that addresses the resource; None for an action that the operation implies."""
     statement: Statement | None = None
     """Of PartiQL."""
+    service: str = SERVICE
+
+    @property
+    def action(self) -> str:
+        return f"{self.service}:{self.name}"
+
+    @property
+    def state(self) -> TableState | StreamState | None:
+        """The state of the table or stream, which holds its policy and tags; None where there is none."""
+        if self.table is not None:
+            return self.table.state
+        return None if self.stream is None else self.stream.state
 
 
-def needs_of(backend: Backend, call: Call) -> Iterator[Need]:
-    """Yields the needs of a request in its order. Raises ValidationException for a malformed ARN."""
+def needs_of(backend: Backend, call: Call) -> Iterable[Need]:
+    """Returns the needs of a request in its order. Raises ValidationException for a malformed ARN."""
     return _FINDERS[OPERATIONS[call.operation].access](backend, call)
 
 
@@ -65,7 +78,7 @@ def _own_arn(call: Call, table_name: str) -> str:
 def _on_table(backend: Backend, call: Call, name_or_arn: str, members: Any, action: str = "") -> Need:
     """action: another than that of the operation's name."""
     arn, table = _table_of(backend, call, name_or_arn)
-    return Need(f"{SERVICE}:{action or call.operation}", arn, table, members=members)
+    return Need(action or call.operation, arn, table, members=members)
 
 
 def _of_index(need: Need, index: str | None) -> Need:
@@ -80,35 +93,32 @@ def _on_stream(backend: Backend, call: Call, arn: str) -> Need:
     try:
         stream = backend.catalog.stream(arn)
     except ResourceNotFoundException:
-        return Need(_own_action(call), arn, members=call.request)
-    return Need(_own_action(call), stream.arn, stream=stream, members=call.request)
-
-
-def _own_action(call: Call) -> str:
-    return f"{SERVICE}:{call.operation}"
+        return Need(call.operation, arn, members=call.request)
+    return Need(call.operation, stream.arn, stream=stream, members=call.request)
 
 
 # --- Operations of one resource --------------------------------------------------------------------
 
 
 def _account(backend: Backend, call: Call) -> Iterator[Need]:
-    yield Need(_own_action(call), "*", members=call.request)
+    yield Need(call.operation, "*", members=call.request)
 
 
-def _table(backend: Backend, call: Call) -> Iterator[Need]:
-    yield _on_table(backend, call, call.request["TableName"], call.request)
+def _table(backend: Backend, call: Call) -> tuple[Need]:
+    """Returns a tuple, as the next function does: most requests come here."""
+    return (_on_table(backend, call, call.request["TableName"], call.request),)
 
 
-def _table_or_index(backend: Backend, call: Call) -> Iterator[Need]:
+def _table_or_index(backend: Backend, call: Call) -> tuple[Need]:
     request = call.request
-    yield _of_index(_on_table(backend, call, request["TableName"], request), request.get("IndexName"))
+    return (_of_index(_on_table(backend, call, request["TableName"], request), request.get("IndexName")),)
 
 
 def _named_by(member: str) -> Callable[[Backend, Call], Iterator[Need]]:
     """Returns the finder of a resource whose ARN is a member of the request."""
 
     def find(backend: Backend, call: Call) -> Iterator[Need]:
-        yield Need(_own_action(call), call.request[member], members=call.request)
+        yield Need(call.operation, call.request[member], members=call.request)
 
     return find
 
@@ -116,7 +126,7 @@ def _named_by(member: str) -> Callable[[Backend, Call], Iterator[Need]]:
 def _task(backend: Backend, call: Call) -> Iterator[Need]:
     request = call.request
     arn = next(request[name] for name in ("ExportArn", "ImportArn", "BulkOperationArn") if name in request)
-    yield Need(_own_action(call), arn, members=request)
+    yield Need(call.operation, arn, members=request)
 
 
 def _tasks(backend: Backend, call: Call) -> Iterator[Need]:
@@ -128,7 +138,7 @@ def _tasks(backend: Backend, call: Call) -> Iterator[Need]:
 
 def _global_table(backend: Backend, call: Call) -> Iterator[Need]:
     arn = f"arn:aws:dynamodb::{call.account}:global-table/{call.request['GlobalTableName']}"
-    yield Need(_own_action(call), arn, members=call.request)
+    yield Need(call.operation, arn, members=call.request)
 
 
 def _stream(backend: Backend, call: Call) -> Iterator[Need]:
@@ -144,7 +154,7 @@ def _resource(backend: Backend, call: Call) -> Iterator[Need]:
     if "/stream/" in arn:
         yield _on_stream(backend, call, arn)
     elif not arn.startswith("arn:") or "/index/" in arn:
-        yield Need(_own_action(call), arn, members=call.request)  # which the operation rejects
+        yield Need(call.operation, arn, members=call.request)  # which the operation rejects
     else:
         yield _on_table(backend, call, arn, call.request)
 
@@ -214,16 +224,16 @@ def _new_table(backend: Backend, call: Call) -> Iterator[Need]:
     request = call.request
     _, name = backend.catalog.resolve(request["TableName"], call.region, call.account)
     arn = _own_arn(call, name)
-    yield Need(_own_action(call), arn, members=request)
+    yield Need(call.operation, arn, members=request)
     for member, action in (("Tags", "TagResource"), ("ResourcePolicy", "PutResourcePolicy")):
         if member in request:
-            yield Need(f"{SERVICE}:{action}", arn, members=request)
+            yield Need(action, arn, members=request)
 
 
 def _target(call: Call, *actions: str) -> Iterator[Need]:
     arn = _own_arn(call, call.request["TargetTableName"])
     for action in actions:
-        yield Need(f"{SERVICE}:{action}", arn)
+        yield Need(action, arn)
 
 
 def _source_table(backend: Backend, call: Call) -> Iterator[Need]:
@@ -235,14 +245,14 @@ def _source_table(backend: Backend, call: Call) -> Iterator[Need]:
 
 
 def _source_backup(backend: Backend, call: Call) -> Iterator[Need]:
-    yield Need(_own_action(call), call.request["BackupArn"], members=call.request)
+    yield Need(call.operation, call.request["BackupArn"], members=call.request)
     yield from _target(call, call.operation, *_FILLING)
 
 
 def _captured_table(backend: Backend, call: Call) -> Iterator[Need]:
     yield from _table(backend, call)
     for action in ("DescribeStream", "PutRecord", "PutRecords"):
-        yield Need(f"kinesis:{action}", call.request["StreamArn"])
+        yield Need(action, call.request["StreamArn"], service="kinesis")
 
 
 def _exported_table(backend: Backend, call: Call) -> Iterator[Need]:
@@ -252,7 +262,7 @@ def _exported_table(backend: Backend, call: Call) -> Iterator[Need]:
 
 
 def _imported_table(backend: Backend, call: Call) -> Iterator[Need]:
-    yield Need(_own_action(call), _own_arn(call, call.request["TableCreationParameters"]["TableName"]))
+    yield Need(call.operation, _own_arn(call, call.request["TableCreationParameters"]["TableName"]))
     yield from _read(call.request["S3BucketSource"])
 
 
@@ -266,17 +276,17 @@ def _filled_table(backend: Backend, call: Call) -> Iterator[Need]:
 
 def _read(source: Mapping[str, Any]) -> Iterator[Need]:
     bucket = f"arn:aws:s3:::{source['S3Bucket']}"
-    yield Need("s3:ListBucket", bucket)
-    yield Need("s3:GetObject", f"{bucket}/{source.get('S3KeyPrefix', '')}")
+    yield Need("ListBucket", bucket, service="s3")
+    yield Need("GetObject", f"{bucket}/{source.get('S3KeyPrefix', '')}", service="s3")
 
 
 def _written(bucket: str, prefix: str | None) -> Iterator[Need]:
     objects = f"arn:aws:s3:::{bucket}/{'' if prefix is None else prefix + '/'}AWSDynamoDB"
     for action in ("AbortMultipartUpload", "PutObject", "PutObjectAcl"):
-        yield Need(f"s3:{action}", objects)
+        yield Need(action, objects, service="s3")
 
 
-_FINDERS: Final[Mapping[Access, Callable[[Backend, Call], Iterator[Need]]]] = {
+_FINDERS: Final[Mapping[Access, Callable[[Backend, Call], Iterable[Need]]]] = {
     "account": _account,
     "table": _table,
     "table or index": _table_or_index,
