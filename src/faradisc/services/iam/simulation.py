@@ -7,7 +7,7 @@ from typing import Final
 
 from faradisc.auth.identities import Identities
 from faradisc.auth.keyring import compiled
-from faradisc.auth.policy.evaluate import evaluate
+from faradisc.auth.policy.evaluate import evaluate, matching
 from faradisc.auth.policy.model import (
     CompiledPolicy,
     Decision,
@@ -109,11 +109,16 @@ def _result(tested: Request, policies: Policies) -> Members:
         *(each for each in (policies.boundary, policies.resource) if each is not None),
     ]
     asked = set().union(*(policy.keys for policy in used))
+    deciding = [
+        policy.name
+        for _, policy, statement in matching(tested, policies)
+        if decision.explicit and statement.allow == decision.allowed
+    ]
     members: Members = {
         "EvalActionName": tested.action,
         "EvalResourceName": tested.resource,
         "EvalDecision": _word(decision),
-        "MatchedStatements": [{"SourcePolicyId": decision.policy}] if decision.policy else [],
+        "MatchedStatements": [{"SourcePolicyId": name} for name in deciding],
         "MissingContextValues": sorted(key for key in asked if tested.value(key) is None),
     }
     if policies.boundary is not None:
