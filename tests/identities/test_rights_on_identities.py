@@ -133,11 +133,11 @@ def test_operation_needs_its_action_on_its_resource(world: IdentityWorld, operat
         return False
 
     others = [name for name in CASES if name != operation]
-    before = world.identities.keyring.identities.stored()
+    before = world.access.keyring.identities.stored()
     assert denied(allow([f"iam:{name}" for name in others[:40]]))
     assert denied(allow("iam:*", entity_arn("user/other")))
     assert denied(allow("iam:*"), {"Effect": "Deny", "Action": f"iam:{operation}", "Resource": "*"})
-    after = world.identities.keyring.identities
+    after = world.access.keyring.identities
     after.users["alice"].inline = Identities.of(before).users["alice"].inline
     assert after.stored() == before, "a denied request changed something"
     assert not denied(allow(f"iam:{operation}", resource))
@@ -224,7 +224,7 @@ def test_policy_that_cannot_be_read_denies_everything(
     def damage(identities: Identities) -> None:
         identities.users["alice"].inline["lost"] = "{"
 
-    world.identities.keyring.change(damage, SeededEntropy(1))
+    world.access.keyring.change(damage, SeededEntropy(1))
     text = error_of(world.client("dynamodb", key).list_tables)[1]
     assert "explicit deny" in text
     assert "has no rights" in caplog.text
@@ -304,3 +304,16 @@ def test_simulation_of_a_role_and_of_documents(world: IdentityWorld) -> None:
     assert {each["EvalDecision"] for each in results["EvaluationResults"]} == {"allowed"}
     custom = world.iam.simulate_custom_policy(PolicyInputList=[READ], ActionNames=["dynamodb:PutItem"])
     assert custom["EvaluationResults"][0]["EvalDecision"] == "implicitDeny"
+
+
+# --- Rate limits -----------------------------------------------------------------------------------
+
+
+def test_rate_limit_of_a_user_is_answered_as_throttling(world: IdentityWorld) -> None:
+    key = world.user("alice", allow("dynamodb:ListTables"))
+    world.restart(rate_limit=0.0001)
+    dynamodb = world.client("dynamodb", key)
+    dynamodb.list_tables()
+    assert error_of(dynamodb.list_tables) == ("ThrottlingException", "Rate exceeded")
+    assert error_of(world.client("sts", key).get_caller_identity) == ("Throttling", "Rate exceeded")
+    assert world.client("sts").get_caller_identity()["Account"] == ACCOUNT

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from faradisc import __version__
-from faradisc.auth.sigv4 import Authenticator, lenient
+from faradisc.auth.sigv4 import Authenticator
 from faradisc.clock import Clock, SystemClock
 from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import (
@@ -34,6 +34,7 @@ from faradisc.engine.backups.storage import (
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
+from faradisc.server.access import Access
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
 from faradisc.server.console_process import ConsoleProcess, check_console
@@ -49,7 +50,6 @@ from faradisc.server.tls import TlsAcceptor, TlsFiles
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
-    from faradisc.server.identities import ServedIdentities
     from faradisc.server.tracing import TraceFile
 
 BACKGROUND_THROTTLE_S = 0.005
@@ -76,29 +76,25 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
     if not settings.trust_network and not all(is_loopback(each) for each in addresses):
         _check_network(settings)
     clock = SystemClock()
-    identities = None
-    if settings.auth == "strict":
-        from faradisc.server.identities import ServedIdentities  # noqa: PLC0415 - only strict servers have them
-
-        identities = ServedIdentities(settings, clock)
-    authenticate = lenient if identities is None else identities.authenticate
+    access = Access(settings, clock)
     load = Load()
     if settings.console:
         check_console()
     tls = None
     if settings.tls_cert:
         tls = TlsAcceptor(TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca))
-    pages = _admin_pages(settings, addresses, authenticate, load)
-    site = Site(authenticate, pages, _origins(settings, addresses))
+    pages = _admin_pages(settings, addresses, access.authenticate_unlimited, load)
+    site = Site(access.authenticate, pages, _origins(settings, addresses), access.audit)
     sockets = bind(settings.host, addresses, settings.port)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()
     os.umask(0o077)  # data, traces and exported files are readable by this user only
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         listener = Listener(site.handle, clock, load, tls)
-        runner.run(
-            _run(settings, site, listener, sockets, tls=tls, identities=identities, clock=clock, out=out)
-        )
+        try:
+            runner.run(_run(settings, site, listener, sockets, tls=tls, access=access, clock=clock, out=out))
+        finally:
+            access.close()
 
 
 def _check_network(settings: ServerSettings) -> None:
@@ -175,7 +171,7 @@ async def _run(
     sockets: Sequence[socket.socket],
     *,
     tls: TlsAcceptor | None,
-    identities: ServedIdentities | None,
+    access: Access,
     clock: Clock,
     out: TextIO,
 ) -> None:
@@ -192,8 +188,7 @@ async def _run(
 
     async def open_served() -> Database:
         database = await open_database(settings, database_clock)
-        if identities is not None:
-            database.other_services.identities = identities.service
+        access.serve(database)
         return database
 
     async def open_again() -> Database:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, fields
+from math import inf
 from typing import Any
 
 from faradisc.addresses import http_address
@@ -117,6 +118,9 @@ class ServerSettings:
     kms_endpoint: str = _setting(
         "", "KMS endpoint, or `aws` for Amazon's, whose master keys replace those of a file."
     )
+    audit_log: str = _setting("", "File to append an event to for each request, in CloudTrail's shape.")
+    rate_limit: float = _setting(0.0, "Requests per second of one user, session or access key; 0 for any.")
+    rate_limit_address: float = _setting(0.0, "Requests per second from one address; 0 for any.")
     record_trace: str = _setting("", "File to record the traffic in, for `faradisc plan --trace`.")
     admin: str = _setting(
         "auto",
@@ -182,6 +186,8 @@ class ServerSettings:
             _check_address("KMS", self.kms_endpoint)
         if self.keys and self.kms_endpoint:
             raise SettingsError("Master keys are a file's or an endpoint's: give --keys or --kms-endpoint.")
+        if not (0 <= self.rate_limit < inf and 0 <= self.rate_limit_address < inf):
+            raise SettingsError("Rate limits are numbers of requests per second; 0 for none.")
         if self.kinesis_endpoint_url:
             _check_address("Kinesis", self.kinesis_endpoint_url)
         if self.s3_endpoint not in ("", "aws"):

@@ -13,7 +13,7 @@ such a request gets 503, after which every SDK tries again.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -25,6 +25,9 @@ from faradisc.server.admin import METRICS_PATH, PREFIX, AdminPages
 from faradisc.server.load import BUSY
 from faradisc.server.origins import OriginPolicy
 
+if TYPE_CHECKING:
+    from faradisc.server.audit import AuditLog
+
 LIVE_PATH = b"/health/live"
 READY_PATH = b"/health/ready"
 
@@ -32,18 +35,20 @@ READY_PATH = b"/health/ready"
 class Site:
     """Routes requests. `executor` is None until the database is open."""
 
-    __slots__ = ("_authenticate", "_origins", "draining", "executor", "pages")
+    __slots__ = ("_audit", "_authenticate", "_origins", "draining", "executor", "pages")
 
     def __init__(
         self,
         authenticate: Authenticator = lenient,
         pages: AdminPages | None = None,
         origins: OriginPolicy | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         """pages: the administrator's; None: administration is off. origins: whose requests the database
         answers; None: any, because signatures are verified."""
         self._authenticate = authenticate
         self._origins = origins
+        self._audit = audit
         self.pages = pages
         self.executor: Database | None = None
         self.draining = False
@@ -61,6 +66,8 @@ class Site:
         rejection = self._origins.rejection(request) if self._origins is not None else None
         if rejection is not None:
             return _page(403, "rejected", reason=rejection)
+        if self._audit is not None:
+            return self._audit.answer(executor, request, self._authenticate)
         return answer(executor, request, self._authenticate)
 
     def _administration(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:

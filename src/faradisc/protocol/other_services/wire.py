@@ -51,6 +51,7 @@ QUERY_CODES: Final = {
     "UnrecognizedClientException": "InvalidClientTokenId",
     "ExpiredTokenException": "ExpiredToken",
     "AccessDeniedException": "AccessDenied",
+    "ThrottlingException": "Throttling",
     "InternalServerError": "InternalFailure",
 }
 """The front end's errors in the query protocol (the service's list of common errors)."""

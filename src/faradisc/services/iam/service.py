@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from time import gmtime, strftime
 from typing import Any
 
@@ -11,12 +11,11 @@ from faradisc.auth.policy.evaluate import evaluate
 from faradisc.auth.policy.model import Decision, Policies, Principal, Request, Value
 from faradisc.auth.sealed_file import SealedFileError
 from faradisc.clock import Clock, Entropy
+from faradisc.operations.access.authorizer import Observer
 from faradisc.operations.call import Call
 from faradisc.services.iam.asking import Ask, Members, name_in, table
 from faradisc.services.iam.errors import AccessDenied, ServiceFailure, ValidationError
 from faradisc.services.iam.registry import NOT_OFFERED, Operation
-
-Observer = Callable[[Call, Request, Decision], None]
 
 
 class Iam:
@@ -30,9 +29,9 @@ class Iam:
         clock: Clock,
         entropy: Entropy,
         *,
-        observer: Callable[[], Observer | None],
+        observer: Observer | None = None,
     ) -> None:
-        """observer: returns what is given each decision of a policy."""
+        """observer: is given each decision of a policy."""
         self._name = name
         self._operations = operations
         self._keyring = keyring
@@ -68,9 +67,8 @@ class Iam:
         )
 
         def decided(request: Request, decision: Decision) -> None:
-            observer = self._observer()
-            if observer is not None:
-                observer(call, request, decision)
+            if self._observer is not None:
+                self._observer(call, request, decision)
 
         return Ask(
             operation=call.operation,
