@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.core import ParameterSource
 
-from faradisc.cli.databases import LOCAL_DIRECTORY
+from faradisc.cli.databases import LOCAL_DIRECTORY, with_keys
 from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
@@ -109,7 +109,7 @@ def _looked_at(directory: Path) -> dict[str, Any]:
     from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
 
     with read_only_rocks(directory) as store:
-        return _report(store, directory)[0]
+        return _report(with_keys(store, _fail), directory)[0]
 
 
 def _repaired(directory: Path) -> dict[str, Any]:
@@ -118,8 +118,9 @@ def _repaired(directory: Path) -> dict[str, Any]:
     from faradisc.storage.immediate import run  # noqa: PLC0415
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
-    store = open_rocks(directory, durability="inline")
+    engine = open_rocks(directory, durability="inline")
     try:
+        store = with_keys(engine, _fail)
         document, repairs = _report(store, directory)
         if not repairs:
             return document
@@ -127,7 +128,7 @@ def _repaired(directory: Path) -> dict[str, Any]:
         left, _ = _report(store, directory)
         return {**document, "repaired": {"done": done, "left": left}}
     finally:
-        run(store.close())
+        run(engine.close())
 
 
 def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from contextlib import closing
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from faradisc.addresses import completed, http_address
 from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
+
+if TYPE_CHECKING:
+    from faradisc.storage.api import Store
 
 HOST, PORT = ServerSettings().host, ServerSettings().port
 LOCAL_URL = f"http://{HOST}:{PORT}"
@@ -44,6 +47,22 @@ def endpoint(command: Callable[..., None]) -> Callable[..., None]:
         callback=address,
         help="Endpoint of the database.",
     )(command)
+
+
+def with_keys(store: Store, failed: Callable[[str], NoReturn]) -> Store:
+    """Returns the store of a directory, with sealed rows opened by the keys of the environment.
+
+    failed: called with a sentence when these cannot be used.
+    """
+    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - only for data directories
+    from faradisc.engine.check.sealed import opening_sealed  # noqa: PLC0415
+    from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
+    from faradisc.storage.immediate import run  # noqa: PLC0415
+
+    try:
+        return run(opening_sealed(store, of_environment()))
+    except SealedFileError as error:
+        failed(str(error))
 
 
 def with_database(command: Callable[..., None]) -> Callable[..., None]:

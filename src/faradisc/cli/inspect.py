@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from faradisc.cli.databases import LOCAL_DIRECTORY
+from faradisc.cli.databases import LOCAL_DIRECTORY, with_keys
 from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
@@ -55,6 +55,7 @@ def inspect(
     Without an option: a list of all parts with their content and size. A server may run on the directory;
     then its present state is printed. docs/formats describes the layouts.
     """
+    from faradisc.engine.sealing.sealer import KeyDenied  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415 - for this command only
     from faradisc.storage import format as data_format  # noqa: PLC0415
     from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
@@ -65,7 +66,7 @@ def inspect(
     try:
         version = data_format.found(directory)
         with read_only_rocks(directory) as store:
-            inspector = _Inspector(store, limit=limit, raw=raw)
+            inspector = _Inspector(with_keys(store, _fail), limit=limit, raw=raw)
             lines: Iterable[str] = ()
             if part_text is not None:
                 lines = inspector.part(_part(part_text))
@@ -78,7 +79,7 @@ def inspect(
                 inspector.print_overview()
             for line in lines:
                 click.echo(line)
-    except StorageError as error:
+    except (StorageError, KeyDenied) as error:
         _fail(str(error))
 
 

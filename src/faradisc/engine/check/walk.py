@@ -21,6 +21,7 @@ from faradisc.engine.check.logs import verify_captured, verify_stream
 from faradisc.engine.check.problems import LOST, RepairAction, Report
 from faradisc.engine.check.rows import walk_items
 from faradisc.engine.check.system import verify_jobs, verify_tokens
+from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.table import TableLayout
 from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
 
@@ -102,6 +103,8 @@ class Check:
         try:
             async for _ in steps:
                 yield
+        except KeyDenied as error:
+            self.report.notes.append(f"{where} is encrypted and was not checked: {error}")
         except (Corruption, IOFailed) as error:
             self.report.add(where, "the data cannot be read to its end", LOST, str(error))
 

@@ -4,6 +4,7 @@ key_service   what a holder of master keys does, and how it refuses
 key_file      master keys in a file of this server (`faradisc keys`)
 kms           master keys in a KMS endpoint
 services      opens one of the two
-encryption    chooses, switches and unwraps the keys of tables; finds keys that are gone or back
+data_keys     makes, wraps and unwraps data keys
+encryption    chooses and switches the keys of tables; finds keys that are gone or back
 converting    rewrites the rows of a table after its encryption was enabled or disabled
 """

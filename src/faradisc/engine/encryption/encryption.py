@@ -10,25 +10,23 @@ Source: iam.md section 9. Texts of refused specifications are ours.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.encryption.converting import convert_step
+from faradisc.engine.encryption.data_keys import DataKeys
 from faradisc.engine.encryption.key_service import (
     MANAGED_ALIAS,
     KeyRefused,
     KeyService,
     KeyServiceUnreachable,
-    denial_text,
 )
-from faradisc.engine.sealing.sealer import KeyDenied, Sealer
-from faradisc.engine.sealing.sealers import NO_KEYS, Sealers
+from faradisc.engine.sealing.sealer import Sealer
+from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import CONTEXT_ACCOUNT, CONTEXT_TABLE, SealState
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.definition import invalid
@@ -46,10 +44,6 @@ from faradisc.storage.api import Store
 
 log = logging.getLogger("faradisc.engine.encryption")
 
-T = TypeVar("T")
-
-CACHED_NS = 300 * 1_000_000_000
-"""Longest time that an unwrapped data key is in memory without its master key. Source: iam.md section 9.2."""
 REFRESH_NS = 240 * 1_000_000_000
 RETRY_NS = 30 * 1_000_000_000
 """Pause between two attempts while a key cannot be used."""
@@ -69,18 +63,7 @@ class Encryption:
         self._store = store
         self._catalog = catalog
         self._clock = clock
-        self._entropy = entropy
-        self._service = service
-        self.sealers.unwrap = self._unwrap
-
-    async def _call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Calls the key service, in a thread where an event loop has to go on.
-
-        Raises KeyRefused, KeyServiceUnreachable.
-        """
-        if self._service is not None and self._service.blocking:
-            return await asyncio.to_thread(function, *arguments)
-        return function(*arguments)
+        self._keys = None if service is None else DataKeys(self.sealers, entropy, service)
 
     # --- Choosing and switching keys ---
 
@@ -103,12 +86,13 @@ class Encryption:
         wanted = self._checked(specification)
         if wanted is None:
             return None
+        keys, key_name = wanted
         context = {CONTEXT_TABLE: name, CONTEXT_ACCOUNT: account}
-        arn, wrapped = await self._new_key(wanted, region, context)
+        arn, wrapped = await keys.new(key_name, region, context)
         return SealState(arn, context, [wrapped])
 
-    def _checked(self, specification: Mapping[str, Any] | None) -> str | None:
-        """Returns the key that a specification names; None: the default encryption."""
+    def _checked(self, specification: Mapping[str, Any] | None) -> tuple[DataKeys, str] | None:
+        """Returns the key service and the key that a specification names; None: the default encryption."""
         specification = specification or {}
         named = specification.get("KMSMasterKeyId")
         kind = specification.get("SSEType")
@@ -118,28 +102,11 @@ class Encryption:
             if named is not None or kind is not None:
                 raise invalid("SSEType and KMSMasterKeyId can only be specified when Enabled is true")
             return None
-        if self._service is None:
+        if self._keys is None:
             raise UnsupportedOperation(
                 "SSESpecification: this server has no keys; start it with --keys or --kms-endpoint"
             )
-        return str(named) if named is not None else MANAGED_ALIAS
-
-    async def _new_key(self, name: str, region: str, context: dict[str, str]) -> tuple[str, str]:
-        """Returns the ARN of a master key, and a new data key wrapped by it. Raises KeyDenied."""
-        assert self._service is not None
-        try:
-            arn = await self._call(self._service.resolve, name, region)
-            key, wrapped = await self._call(self._service.generate, arn, context)
-        except (KeyRefused, KeyServiceUnreachable) as error:
-            raise self._denial(error) from error
-        text = b64encode(wrapped).decode()
-        self.sealers.know(text, key)
-        return arn, text
-
-    def _denial(self, error: KeyRefused | KeyServiceUnreachable) -> KeyDenied:
-        if isinstance(error, KeyRefused):
-            return KeyDenied(denial_text(error, self._entropy.uuid()))
-        return KeyDenied(f"KMS key access denied error: the key service does not answer: {error}")
+        return self._keys, str(named) if named is not None else MANAGED_ALIAS
 
     async def change_of(
         self, table: Table, specification: Mapping[str, Any] | None
@@ -159,7 +126,7 @@ class Encryption:
                 return None
             following = replace(present, enabled=False, switching=True, converting=True)
         else:
-            following = await self._switched(table, present, wanted)
+            following = await self._switched(table, present, *wanted)
 
         def change(state: TableState) -> bool:
             if state.sealing != present:
@@ -172,68 +139,28 @@ class Encryption:
 
         return change
 
-    async def _switched(self, table: Table, present: SealState | None, wanted: str) -> SealState:
+    async def _switched(
+        self, table: Table, present: SealState | None, keys: DataKeys, wanted: str
+    ) -> SealState:
         """Returns the state under another master key: new rows get a new data key, and the data keys so far
         are wrapped again."""
         state = table.state
         context = {CONTEXT_TABLE: state.name, CONTEXT_ACCOUNT: state.account}
-        arn, wrapped = await self._new_key(wanted, state.region, context)
+        arn, wrapped = await keys.new(wanted, state.region, context)
+        entries_until_ns = self._clock.now_ns() + 2 * STREAM_RETENTION_S * 1_000_000_000
         if present is None:
-            entries_until_ns = self._clock.now_ns() + 2 * STREAM_RETENTION_S * 1_000_000_000
-            return SealState(
-                arn,
-                context,
-                [wrapped],
-                switching=True,
-                converting=True,
-                plain_entries_until_ns=entries_until_ns,
-            )
-        try:
-            keys = [await self._wrapped_again(present, each, arn) for each in present.keys]
-        except (KeyRefused, KeyServiceUnreachable) as error:
-            if present.enabled or present.converting:
-                raise self._denial(error) from error
-            keys = [None] * len(present.keys)  # log entries of the last hours cannot be read any more
-        following = replace(present, key_arn=arn, keys=[*keys, wrapped], enabled=True, switching=True)
-        if not present.enabled:
-            following.converting = True
-            following.plain_entries_until_ns = self._clock.now_ns() + 2 * STREAM_RETENTION_S * 1_000_000_000
-        return following
-
-    async def _wrapped_again(self, present: SealState, wrapped: str | None, arn: str) -> str | None:
-        """Returns a data key wrapped by another master key, or by a newer version of the same."""
-        if wrapped is None:
-            return None
-        service = self._service
-        assert service is not None
-        key = await self._call(service.unwrap, present.key_arn, b64decode(wrapped), present.context)
-        text = b64encode(await self._call(service.wrap, arn, key, present.context)).decode()
-        self.sealers.know(text, key)
-        return text
-
-    # --- Unwrapping ---
-
-    async def _unwrap(self, sealer: Sealer) -> None:
-        """Unwraps the data keys of a sealer, or denies them. Never raises."""
-        state, service = sealer.state, self._service
-        if service is None:
-            sealer.deny(NO_KEYS, self._clock.now_ns())
-            return
-        keys: dict[str, bytes] = {}
-        try:
-            for wrapped in state.keys:
-                if wrapped is not None:
-                    key = await self._call(service.unwrap, state.key_arn, b64decode(wrapped), state.context)
-                    keys[wrapped] = key
-        except KeyRefused as error:
-            sealer.deny(denial_text(error, self._entropy.uuid()), self._clock.now_ns())
-        except KeyServiceUnreachable as error:
-            now_ns = self._clock.now_ns()
-            if not sealer.is_ready or now_ns - sealer.tried_ns >= CACHED_NS:
-                sealer.deny(str(self._denial(error)), now_ns)
-            log.warning("data keys under %s cannot be unwrapped: %s", state.key_arn, error)
+            following = SealState(arn, context, [wrapped], switching=True)
         else:
-            sealer.unwrapped(keys, self._clock.now_ns())
+            try:
+                before = await keys.wrapped_again(present, arn)
+            except (KeyRefused, KeyServiceUnreachable) as error:
+                if present.enabled or present.converting:
+                    raise keys.denial(error) from error
+                before = [None] * len(present.keys)  # log entries of the last hours cannot be read any more
+            following = replace(present, key_arn=arn, keys=[*before, wrapped], enabled=True, switching=True)
+        if present is None or not present.enabled:
+            following.converting, following.plain_entries_until_ns = True, entries_until_ns
+        return following
 
     # --- The background job ---
 
@@ -241,13 +168,13 @@ class Encryption:
         """Unwraps keys that are due, changes the status of their tables, and converts some rows."""
         if self.sealers.is_empty():
             return False
-        changed = self._service is not None and self._service.changed()
+        changed = self._keys is not None and self._keys.service.changed()
         busy = False
         now_ns = self._clock.now_ns()
         for sealer in self.sealers.all():
             pause_ns = RETRY_NS if sealer.denied is not None or not sealer.is_ready else REFRESH_NS
             if changed or not sealer.tried_ns or now_ns - sealer.tried_ns >= pause_ns:
-                await self._unwrap(sealer)
+                await self.sealers.unwrap(sealer)
             if sealer.name is not None:
                 with suppress(ResourceNotFoundException, ResourceInUseException):
                     busy = await self._follow(sealer, sealer.name) or busy
@@ -268,8 +195,8 @@ class Encryption:
             return True
         if denied or not sealer.is_ready:
             return False
-        if self._is_outdated(sealing):
-            await self._wrap_again(table, sealing)
+        if self._keys is not None and self._keys.is_outdated(sealing):
+            await self._wrap_again(table, sealing, self._keys)
             return True
         if sealing.converting and state.status == "UPDATING":
             return await convert_step(self._store, self._catalog, table)
@@ -293,16 +220,10 @@ class Encryption:
         else:
             log.error("table %s cannot be used: %s", table.name, sealer.denied)
 
-    def _is_outdated(self, sealing: SealState) -> bool:
-        service = self._service
-        return service is not None and any(
-            service.is_outdated(sealing.key_arn, b64decode(each)) for each in sealing.keys if each is not None
-        )
-
-    async def _wrap_again(self, table: Table, sealing: SealState) -> None:
+    async def _wrap_again(self, table: Table, sealing: SealState, data_keys: DataKeys) -> None:
         """Wraps the data keys by the newest version of the master key."""
         try:
-            keys = [await self._wrapped_again(sealing, each, sealing.key_arn) for each in sealing.keys]
+            keys = await data_keys.wrapped_again(sealing, sealing.key_arn)
         except (KeyRefused, KeyServiceUnreachable) as error:
             log.warning("the data keys of table %s are not wrapped again: %s", table.name, error)
             return
@@ -317,5 +238,5 @@ class Encryption:
         log.warning("the data keys of table %s are wrapped by the newest version of its key", table.name)
 
     def close(self) -> None:
-        if self._service is not None:
-            self._service.close()
+        if self._keys is not None:
+            self._keys.service.close()

@@ -49,7 +49,7 @@ class SealedView:
         rows = await got
         if not sealer.is_ready:
             await self._require(sealer)
-        plain_ok = sealer.state.converting or not sealer.state.enabled
+        plain_ok = self._accepts_plain(sealer, part)
         return [
             None if row is None else (row[0], sealer.open(row[1], part + key, plain_ok=plain_ok))
             for key, row in zip(keys, rows, strict=True)
@@ -79,7 +79,7 @@ class SealedView:
         rows = await got
         if not sealer.is_ready:
             await self._require(sealer)
-        plain_ok = sealer.state.converting or not sealer.state.enabled
+        plain_ok = self._accepts_plain(sealer, part)
         found: list[tuple[bytes, Row]] = []
         size = 0
         for key, (version, stored) in rows:
@@ -99,7 +99,7 @@ class SealedView:
             if sealer is not None and row is not None:
                 if not sealer.is_ready:
                     await self._require(sealer)
-                plain_ok = sealer.state.converting or not sealer.state.enabled
+                plain_ok = self._accepts_plain(sealer, part)
                 rows[at] = (row[0], sealer.open(row[1], part + key, plain_ok=plain_ok))
         return rows
 
@@ -116,6 +116,10 @@ class SealedView:
         plain_ok = not state.enabled or self._sealers.clock.now_ns() < state.plain_entries_until_ns
         entries = await self._reads.log(part, after, limit)
         return [(number, sealer.open(entry, part, plain_ok=plain_ok)) for number, entry in entries]
+
+    def _accepts_plain(self, sealer: Sealer, part: Part) -> bool:
+        """Whether rows of a part may still be, or be again, as they are without encryption."""
+        return sealer.state.converting or not sealer.state.enabled
 
     async def _require(self, sealer: Sealer) -> None:
         """Unwraps the keys. Raises KeyDenied, unless only a few log entries need them."""
@@ -202,4 +206,19 @@ class SealedStore(SealedView):
         await self.inner.clear(part)
 
     async def snapshot(self) -> ReadOnlyStore:
-        return SealedView(await self.inner.snapshot(), self._sealers)
+        return _Snapshot(await self.inner.snapshot(), self._sealers)
+
+
+class _Snapshot(SealedView):
+    """A fixed state. Rows that were not sealed yet at its time are not sealed in it later."""
+
+    def __init__(self, inner: ReadOnlyStore, sealers: Sealers) -> None:
+        super().__init__(inner, sealers)
+        self._sealed = frozenset(
+            resource
+            for resource, sealer in sealers.by_resource.items()
+            if sealer.state.enabled and not sealer.state.converting
+        )
+
+    def _accepts_plain(self, sealer: Sealer, part: Part) -> bool:
+        return part[:4] not in self._sealed

@@ -9,8 +9,8 @@ from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.sealing.state import SealState
 
 NO_KEYS = (
-    "This server has no keys: the table is encrypted with a key of its own; start the server with --keys or "
-    "--kms-endpoint."
+    "The table is encrypted with a key of its own, and no keys are given: --keys or --kms-endpoint of the "
+    "server, FARADISC_KEYS or FARADISC_KMS_ENDPOINT of a command."
 )
 _NEW_KEYS_MAX = 100
 

@@ -182,9 +182,10 @@ class Directory:
         """checked: check the constraints of requests, as a server does. An import without a server must not:
         its bucket is a directory, whose name may be none of a bucket.
 
-        Raises StorageError when the directory cannot be used.
+        Raises StorageError when the directory cannot be used, Unreachable when its keys cannot.
         """
-        from faradisc.database import Database, Settings  # noqa: PLC0415 - for data directories only
+        from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - for data directories only
+        from faradisc.database import Database, Settings  # noqa: PLC0415
         from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
         from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
@@ -194,6 +195,10 @@ class Directory:
         settings = Settings(transition_ms=0)
         self._region = region or settings.region
         backups = DirectoryBackupStorage(Path(path) / BACKUPS_DIRECTORY, blocking=False)
+        try:
+            keys = of_environment()
+        except SealedFileError as error:
+            raise Unreachable(str(error)) from None
         store = open_rocks(path, durability="inline")
         try:
             opening = Database.open(
@@ -201,7 +206,7 @@ class Directory:
                 settings=settings,
                 locations=locations,
                 backup_storage=backups,
-                keys=of_environment(),
+                keys=keys,
             )
             self.database = run(opening)
         except BaseException:
