@@ -93,6 +93,11 @@ class Settings:
     """Runs the reading and checking of a large request body on another thread; None: in this one."""
 
 
+async def no_work() -> bool:
+    """The step of a job whose lease says which node does something elsewhere."""
+    return False
+
+
 COMMON_SETTINGS = (
     *("account", "region", "per_region", "transition_ms", "shard_lifetime_s", "ttl_delay_s"),
     *("ttl_change_interval_s", "collection_bytes_max", "throughput", "throughput_tables", "restorable_lag_s"),
@@ -133,7 +138,10 @@ class Database:
             Job("throughput", catalog.throughput.step),
             Job("check", self.checks.step),
         )
+        throughput = catalog.throughput.background
         leased: tuple[Job, ...] = (
+            Job("partition splits", no_work, throughput.lead, throughput.follow),
+            Job("deleted rows", store.sweep),
             Job("index backfill", lambda: backfill_step(store, catalog)),
             Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
             Job("stream retention", catalog.streams.step),
@@ -141,17 +149,38 @@ class Database:
             Job("expiry", self._sweeper.step),
             Job("Kinesis delivery", backend.kinesis.step),
             *self.other_services.jobs,
-            Job("exports and imports", backend.exchange.step),
-            Job("backups", backend.backups.step),
+            Job("exports and imports", backend.exchange.step, backend.exchange.taken, backend.exchange.lost),
+            Job("backups", backend.backups.step, backend.backups.taken, backend.backups.lost),
             Job("restores", backend.restores.step),
             Job("recovery periods", backend.periods.step),
         )
         if cluster is not None:
-            own = (Job("heartbeat", cluster.nodes.step), *own)
+            own = (*self._jobs_of(cluster), *own)
+            cluster.add_followers(
+                backend.backups.follow,
+                backend.exchange.tasks.follow,
+                self.other_services.follow,
+                catalog.throughput.follow,
+            )
             leased = tuple(map(cluster.leased, leased))
         self.cluster = cluster
         """This node among others; None: the store is embedded."""
         self._workers = Workers((*own, *leased))
+
+    def _jobs_of(self, cluster: Cluster) -> tuple[Job, ...]:
+        """Returns the jobs by which a node knows of the others."""
+        # Few stores are shared.
+        from faradisc.engine.throughput.shared_admission import SharedAdmission  # noqa: PLC0415
+        from faradisc.engine.throughput.shared_metrics import SharedMetrics  # noqa: PLC0415
+
+        throughput = self.backend.catalog.throughput
+        admission = SharedAdmission(self.backend.store, cluster.nodes, throughput.tables)
+        SharedMetrics(cluster.broadcast, throughput.registry, throughput.registries)
+        return (
+            Job("other nodes", cluster.step),
+            Job("shared admission", admission.step),
+            Job("shared metrics", cluster.broadcast.step),
+        )
 
     @classmethod
     async def open(
@@ -243,6 +272,8 @@ class Database:
         )
         database = cls(backend, settings, cluster)
         await database.other_services.load()
+        if cluster is not None:
+            database.other_services.share(cluster.broadcast)
         return database
 
     async def run_large(self, work: Callable[[], T]) -> T:

@@ -45,7 +45,7 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
         if not config.heat_split:
             continue
         # `utilisation_percent`, inlined: every partition takes this path every ten seconds.
-        if throttled or bucket.heat * 100 >= config.heat_percent * bucket.rate * UNIT:
+        if throttled or bucket.heat * 100 * bucket.scale >= config.heat_percent * bucket.rate * UNIT:
             hot = True
             if bucket.watch is None:
                 bucket.watch = KeyWatch(config)
@@ -59,7 +59,7 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
 
 def utilisation_percent(bucket: PartitionBucket) -> int:
     """Returns the average consumption in percent of the physical limit."""
-    return bucket.heat * 100 // (bucket.rate * UNIT)
+    return bucket.heat * 100 * bucket.scale // (bucket.rate * UNIT)
 
 
 def hotter(part: Partition) -> Direction:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import UNIT
 from faradisc.capacity.heat import utilisation_percent
 from faradisc.capacity.partitions import Partition, PartitionBucket
@@ -27,8 +26,8 @@ def describe(resource: Resource, now: int) -> dict[str, Any]:
         "arn": resource.arn,
         "profile": resource.config.profile,
         "mode": "PAY_PER_REQUEST" if resource.on_demand else "PROVISIONED",
-        "read": _limiter(resource.reads, resource.read_units, now),
-        "write": _limiter(resource.writes, resource.write_units, now),
+        "read": _limiter(resource, 0, now),
+        "write": _limiter(resource, 1, now),
         "capacity": list(resource.capacity(now)) if resource.on_demand else None,
         "warm": resource.warm.describe(),
         "partitions": [
@@ -72,13 +71,15 @@ def busiest_percent(resource: Resource) -> int:
     )
 
 
-def _limiter(limiter: Limiter, rate: int, now: int) -> dict[str, Any]:
-    burst = limiter.table_bucket
+def _limiter(resource: Resource, position: int, now: int) -> dict[str, Any]:
+    """Returns rates and balances of all processes together, as this one's share shows them."""
+    state, share = resource.state, resource.shares[position]
+    burst = resource.limiters[position].table_bucket
     return {
-        "rate": rate,
-        "burst": burst.balance(now) / UNIT if burst is not None else None,
-        "burst_max": burst.cap / UNIT if burst is not None else None,
-        "maximum": limiter.maximum.rate if limiter.maximum is not None else None,
+        "rate": state.rates[position],
+        "burst": burst.balance(now) / UNIT / share if burst is not None else None,
+        "burst_max": burst.cap / burst.scale / UNIT / share if burst is not None else None,
+        "maximum": (state.max_read, state.max_write)[position],
     }
 
 
@@ -114,7 +115,7 @@ def _partition(part: Partition, size_bytes: int, items: int, now: int) -> dict[s
 def _bucket(bucket: PartitionBucket, now: int) -> dict[str, Any]:
     share = bucket.share
     return {
-        "limit": bucket.rate,
+        "limit": bucket.rate if bucket.scale == 1 else float(bucket.exact_rate()),
         "heat": round(bucket.heat / UNIT, 3),
         **_heat(bucket),
         "balance": bucket.balance(now) / UNIT,

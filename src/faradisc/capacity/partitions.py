@@ -169,6 +169,16 @@ class Partition:
         """Returns whether a cut there leaves a part of the key range on both sides."""
         return self.low < key and (self.high is None or key < self.high)
 
+    def continue_from(self, before: Partition, now: int) -> None:
+        """Takes over balances, counts and heat of the same partition."""
+        self.hot_s, self.cooldown_until_ns = before.hot_s, before.cooldown_until_ns
+        for mine, theirs in zip(self.buckets, before.buckets, strict=True):
+            mine.set_rate(now, theirs.exact_rate())
+            mine.set_balance(now, theirs.balance(now))
+            mine.share, mine.watch, mine.heat = theirs.share, theirs.watch, theirs.heat
+            mine.spent, mine.charged, mine.throttled = theirs.spent, theirs.charged, theirs.throttled
+            mine.throttled_total = theirs.throttled_total
+
     def to_json(self) -> dict[str, Any]:
         return {
             "id": self.id,

@@ -13,6 +13,7 @@ Sources: capacity.md sections 2.3 to 2.8; what survives a restart: section 2.16.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
+from fractions import Fraction
 from typing import Any
 
 from faradisc.capacity import heat, partition_sizes, topology
@@ -35,6 +36,7 @@ from faradisc.capacity.throttle import ResourceKind
 from faradisc.capacity.usage import MinuteUsage, UsageCounter
 
 STEP_NS = heat.HEAT_STEP_S * SECOND_NS
+_ALL = Fraction(1)
 IDLE_SKIP_NS = 5 * MINUTE_NS
 """An idle resource that is further behind skips to the last whole minute."""
 
@@ -78,6 +80,10 @@ class Resource:
         self._next_step = now - now % STEP_NS + STEP_NS
         delay_s = config.adaptive_delay_s
         self.adaptive = Adaptive(delay_s, chance) if delay_s is not None else None
+        self.shares = [_ALL, _ALL]
+        """This process's parts of the rates of reads and writes; the others admit the rest."""
+        self.leads = True
+        """Whether this process splits partitions for what was consumed; else another one does."""
         if stored is None:
             self._partitions = PartitionMap(config, partitions or self._initial_partitions(), now)
             self.splitting = Splitting(arn, config, self._partitions)
@@ -317,7 +323,7 @@ class Resource:
                 hot = heat.step(part, used, config)
                 if not hot and part.bytes + part.unknown_bytes <= config.partition_bytes_max:
                     continue
-                if not promised and part.state == "active" and at >= part.cooldown_until_ns:
+                if self.leads and not promised and part.state == "active" and at >= part.cooldown_until_ns:
                     events += self._examine(part, at, hot=hot)
         if at % MINUTE_NS == 0:
             events += self._end_minute(at)
@@ -345,8 +351,8 @@ class Resource:
         for position, usage in enumerate(self._usage.end_minute(at - MINUTE_NS)):
             if self.on_minute is not None:
                 self.on_minute(usage)
-            if self.on_demand:
-                nano_per_s = usage.half_units * HALF_UNIT // 60
+            if self.on_demand and self.leads:
+                nano_per_s = int(usage.half_units * HALF_UNIT / self.shares[position] / 60)
                 units = self.state.end_minute(position, usage.minute_ns, nano_per_s, at)
                 if units is not None:
                     direction = self.limiters[position].direction
@@ -388,6 +394,22 @@ class Resource:
             "splitting": self.splitting.to_json(),
             "wanted": {reason: list(units) for reason, units in self.splitting.waiting.items()},
         }
+
+    def take_over(self, stored: Mapping[str, Any], now: int) -> None:
+        """Takes over partitions, peaks and warm throughput that another process has stored. What partitions
+        have left stays."""
+        before = {part.id: part for part in self.partitions.partitions}
+        self._restore(stored, now)
+        for part in self._partitions.partitions:
+            if part.id in before:
+                part.continue_from(before[part.id], now)
+        self.reads.lows = self.writes.lows = self._partitions.lows
+        self._attach_buckets()
+        self._set_buckets(now)
+
+    def totals(self) -> list[tuple[int, int]]:
+        """Returns half units charged and throttle events since the beginning, reads first."""
+        return self._usage.totals()
 
     def _restore(self, stored: Mapping[str, Any], now: int) -> None:
         self.state.restore(stored)

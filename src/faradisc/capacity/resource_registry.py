@@ -10,6 +10,7 @@ Invariant: `due` is never later than the earliest `due` of any resource. After a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from faradisc.capacity.buckets import Bucket
@@ -129,7 +130,7 @@ class ResourceRegistry:
 
     def _publish_gauges(self, at: int) -> None:
         """Publishes the settings as metrics, every five minutes (metrics.md)."""
-        add = self.metrics.add
+        add = partial(self.metrics.add, own=False)
         for (table, index), resource in self.resources.items():
             which = dimensions(TableName=table, GlobalSecondaryIndexName=index)
             if resource.on_demand:
@@ -143,7 +144,7 @@ class ResourceRegistry:
         self._publish_account(at)
 
     def _publish_account(self, at: int) -> None:
-        config, add = self.config, self.metrics.add
+        config, add = self.config, partial(self.metrics.add, own=False)
         provisioned = [resource for resource in self.resources.values() if not resource.on_demand]
         reads = [each.read_units for each in provisioned]
         writes = [each.write_units for each in provisioned]

@@ -29,10 +29,12 @@ class MinuteUsage:
 class UsageCounter:
     """Collects the tallies of a resource's limiters until a minute ends."""
 
-    __slots__ = ("_events", "_limiters", "_tallies")
+    __slots__ = ("_events", "_folded", "_limiters", "_tallies")
 
     def __init__(self, limiters: tuple[Limiter, Limiter]) -> None:
         self._limiters = limiters
+        self._folded = [(0, 0), (0, 0)]
+        """Half units and throttle events that `fold` has taken over so far, reads first."""
         self._tallies: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
         self._events: tuple[Counter[Cause], Counter[Cause]] = (Counter(), Counter())
 
@@ -42,11 +44,22 @@ class UsageCounter:
 
     def fold(self) -> None:
         """Takes over and clears the counts of the limiters."""
+        self._folded = self.totals()
         for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True):
             tally.update(limiter.tally)
             events.update(limiter.events)
             limiter.tally.clear()
             limiter.events.clear()
+
+    def totals(self) -> list[tuple[int, int]]:
+        """Returns half units charged and throttle events since the beginning, reads first."""
+        return [
+            (
+                charged + sum(cost * count for cost, count in limiter.tally.items()),
+                throttled + sum(limiter.events.values()),
+            )
+            for limiter, (charged, throttled) in zip(self._limiters, self._folded, strict=True)
+        ]
 
     def end_minute(self, minute_ns: int) -> list[MinuteUsage]:
         """Returns what was counted in the minute, reads first, and starts the next one."""

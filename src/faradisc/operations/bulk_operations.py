@@ -104,6 +104,5 @@ async def cancel_bulk_operation(backend: Backend, call: Call) -> dict[str, Any]:
     task = _task_of(backend, call)
     if not task.running:
         raise ValidationException(f"The bulk operation is not in progress, its status is {task.status}")
-    task.status = "CANCELLING"
-    await backend.exchange.tasks.save(task)
+    await backend.exchange.tasks.cancel(task)
     return names_of(task)

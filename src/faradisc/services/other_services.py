@@ -7,6 +7,7 @@ a database opens that has stored alarms or scalable targets.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from faradisc.clock import Clock, Entropy
@@ -21,6 +22,7 @@ from faradisc.protocol.other_services.services import CLOUDWATCH, IAM, SCALING, 
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
+    from faradisc.engine.cluster.broadcast import Broadcast
     from faradisc.services.autoscaling.service import AutoScaling
     from faradisc.services.cloudwatch.service import CloudWatch
 
@@ -110,10 +112,23 @@ class OtherServices:
     async def load(self) -> None:
         """Loads stored alarms and scalable targets."""
         left = [await self._store.range(part, None, None, limit=1) for part in (ALARMS_PART, SCALING_PART)]
-        if any(left):
+        if any(left) or self._store.shared:
             cloudwatch, autoscaling = self._services()
             await cloudwatch.alarms.load()
             await autoscaling.targets.load()
+
+    def share(self, broadcast: Broadcast) -> None:
+        """Sends metrics that clients put here to the other nodes. Requires: `load` was called."""
+        if self._cloudwatch is not None:
+            custom = self._cloudwatch.sources.custom
+            custom.send = partial(broadcast.send, "custom metrics")
+            broadcast.on("custom metrics", custom.receive)
+
+    async def follow(self) -> None:
+        """Takes over what other nodes have changed."""
+        if self._cloudwatch is not None and self._autoscaling is not None:
+            await self._cloudwatch.alarms.follow()
+            await self._autoscaling.targets.follow()
 
     async def drop_all(self) -> None:
         """Deletes every alarm, metric, target and activity."""

@@ -232,6 +232,13 @@ class Store(ReadOnlyStore, Protocol):
         """
         ...
 
+    async def sweep(self) -> bool:
+        """Deletes some rows of cleared parts, in engines whose `clear` leaves them to a background job.
+
+        Returns whether there were any.
+        """
+        ...
+
     async def snapshot(self) -> ReadOnlyStore:
         """Returns the current state, all of it on disk. It is closed with the store at the latest.
 

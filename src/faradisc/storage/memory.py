@@ -250,6 +250,9 @@ class MemoryStore(_View):
         self._part(part)
         self._parts.pop(part, None)
 
+    async def sweep(self) -> bool:
+        return False
+
     async def snapshot(self) -> ReadOnlyStore:
         if self._closed:
             raise Closed

@@ -165,6 +165,9 @@ class RocksStore(LiveReader):
         await self.flush()
         return found
 
+    async def sweep(self) -> bool:
+        return False
+
     async def snapshot(self) -> ReadOnlyStore:
         try:
             snapshot = RocksSnapshot(self._db.iter())

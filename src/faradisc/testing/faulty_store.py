@@ -329,6 +329,12 @@ class FaultyStore:
         await self._flush()
         return found
 
+    async def now_ns(self) -> None:
+        return None
+
+    async def sweep(self) -> bool:
+        return False
+
     async def snapshot(self) -> ReadOnlyStore:
         snapshot = await self._live.snapshot()
         await self._flush()

@@ -9,6 +9,8 @@ from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from fixtures.nodes import DEAD_S, SharedNodes, TestNode
 
+JOBS = 14
+"""Background jobs that one of several nodes runs."""
 PART = b"\x00\x00\x00\x63\x00"
 
 
@@ -37,7 +39,7 @@ def test_each_job_runs_on_one_node_and_jobs_are_spread() -> None:
     nodes.pass_time(6, *nodes.nodes)
     held = [node.jobs for node in nodes.nodes]
     assert "expiry" in set().union(*held)
-    assert sum(map(len, held)) == len(set().union(*held)) == 12
+    assert sum(map(len, held)) == len(set().union(*held)) == JOBS
     assert all(held)
 
 
@@ -45,11 +47,11 @@ def test_a_node_that_starts_gets_its_share() -> None:
     nodes = SharedNodes(1)
     first = nodes.nodes[0]
     first.work()
-    assert len(first.jobs) == 12
+    assert len(first.jobs) == JOBS
     second = nodes.start()
     nodes.pass_time(6, first, second)
     assert second.jobs and not first.jobs & second.jobs
-    assert len(first.jobs | second.jobs) == 12
+    assert len(first.jobs | second.jobs) == JOBS
 
 
 def test_jobs_of_a_node_that_stops_go_on_elsewhere_at_once() -> None:
@@ -58,7 +60,7 @@ def test_jobs_of_a_node_that_stops_go_on_elsewhere_at_once() -> None:
     nodes.pass_time(6, first, second)
     run(second.database.close())
     nodes.pass_time(2, first)
-    assert len(first.jobs) == 12
+    assert len(first.jobs) == JOBS
 
 
 def test_jobs_of_a_dead_node_go_on_elsewhere() -> None:
@@ -67,7 +69,7 @@ def test_jobs_of_a_dead_node_go_on_elsewhere() -> None:
     nodes.pass_time(6, first, second)
     assert second.jobs
     nodes.pass_time(DEAD_S, first)
-    assert len(first.jobs) == 12
+    assert len(first.jobs) == JOBS
 
 
 def test_only_one_of_two_nodes_runs_a_step() -> None:

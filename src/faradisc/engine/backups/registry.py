@@ -5,8 +5,8 @@ are in memory too. The files are in a backup storage (engine/backups/storage.py)
 
 A request for a backup takes a snapshot of the store, which stays open until the files are complete. After a
 crash in between, the next start begins again, from the table's state at that time; the first attempt was
-never visible. The system backup of a deleted table is made of the table's own rows, which stay in the store
-for it.
+never visible. On a shared store the node that runs the job takes the snapshot, when it begins. The system
+backup of a deleted table is made of the table's own rows, which stay in the store for it.
 
 A deletion removes the files, then the row. A new backup writes a row, the files, and the row again. So the
 files of an AVAILABLE row exist, unless another program removed them.
@@ -26,6 +26,7 @@ from faradisc.engine.backups.backup import SYSTEM_SUFFIX, Backup, backup_id, id_
 from faradisc.engine.backups.files import Damaged, read_manifest
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.writing import BackupWriter
+from faradisc.engine.cluster.followed import FollowedRows
 from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import TableState
@@ -57,6 +58,7 @@ class Backups:
         self._catalog = catalog
         self._clock = clock
         self._entropy = entropy
+        self._rows = FollowedRows(store, BACKUPS_PART)
         self._backups: dict[str, Backup] = {}
         self._snapshots: dict[str, ReadOnlyStore] = {}
         """The sources of unfinished backups, by backup id."""
@@ -68,14 +70,33 @@ class Backups:
     # --- Start and end ---
 
     async def load(self) -> None:
-        """Loads every backup. Adopts those that were copied into the storage, and those whose files were
-        complete when a crash prevented their row."""
-        low: bytes | None = b""
-        while low is not None:
-            rows = await self._store.range(BACKUPS_PART, low, None, limit=1000)
-            for _, (_, payload) in rows:
+        """Loads every backup."""
+        for _, payload in await self._rows.load():
+            self.put(Backup.from_json(orjson.loads(payload)))
+        if not self._store.shared:
+            await self._clean_storage()
+
+    async def follow(self) -> None:
+        """Takes over what other nodes have changed."""
+        for key, payload in await self._rows.changed():
+            if payload is None:
+                self._backups.pop(key.decode(), None)
+            else:
                 self.put(Backup.from_json(orjson.loads(payload)))
-            low = rows[-1][0] + b"\x00" if rows else None
+
+    async def taken(self) -> None:
+        """Begins to run the job on this node: what is unfinished is of nodes that are gone."""
+        await self.follow()
+        await self._clean_storage()
+
+    async def lost(self) -> None:
+        """Leaves the job to another node, which begins its unfinished backups again."""
+        self._writer = None
+        await self._close_snapshots()
+
+    async def _clean_storage(self) -> None:
+        """Adopts backups that were copied into the storage, and those whose files were complete when a crash
+        prevented their row; removes unfinished ones."""
         try:
             await run_blocking(self.storage, self.storage.remove_unfinished)
             for name in await run_blocking(self.storage, self.storage.names):
@@ -116,7 +137,7 @@ class Backups:
             await run_blocking(self.storage, self.storage.remove, backup.id)
             await self._clear_rows(backup)
         if backups:
-            await self._store.commit([Batch(BACKUPS_PART, deletes=[each.key for each in backups])])
+            await self._rows.commit(self._rows.batch([], [each.key for each in backups]))
 
     # --- Finding ---
 
@@ -175,6 +196,9 @@ class Backups:
                 f"No room for the backup: the table has {size_bytes} bytes, the disk has {free} left"
             )
         backup = replace(self._new(table, name, "USER"), items=items, size_bytes=size_bytes)
+        if self._store.shared:  # the node that runs the job takes a snapshot
+            await self._store_row(backup)
+            return backup
         snapshot = await self._store.snapshot()
         self._snapshots[backup.id] = snapshot
         try:
@@ -201,10 +225,9 @@ class Backups:
             backup_id(now_ns, self._entropy.token_bytes(4)), name, kind, now_ns, table.state.to_json()
         )
 
-    @staticmethod
-    def batch_of(backup: Backup) -> Batch:
+    def batch_of(self, backup: Backup) -> Batch:
         """Returns the batch that stores a backup's row."""
-        return Batch(BACKUPS_PART, puts=[(backup.key, orjson.dumps(backup.to_json()))])
+        return self._rows.batch([(backup.key, orjson.dumps(backup.to_json()))])
 
     def put(self, backup: Backup) -> None:
         """Puts a stored backup into memory."""
@@ -230,7 +253,7 @@ class Backups:
 
     async def _store_row(self, backup: Backup) -> None:
         self.put(backup)
-        await self._store.commit([self.batch_of(backup)])
+        await self._rows.commit(self.batch_of(backup))
 
     async def delete(self, backup: Backup) -> None:
         """Deletes a backup. Raises BackupInUseException, BackupStorageError."""
@@ -247,7 +270,7 @@ class Backups:
     async def _forget(self, backup: Backup) -> None:
         self._backups.pop(backup.id, None)
         await run_blocking(self.storage, self.storage.remove, backup.id)
-        await self._store.commit([Batch(BACKUPS_PART, deletes=[backup.key])])
+        await self._rows.commit(self._rows.batch([], [backup.key]))
 
     # --- The background job ---
 
@@ -292,6 +315,8 @@ class Backups:
         try:
             complete = await writer.step()
         except StorageError:
+            if self._store.shared:  # the snapshot may be lost with its connection
+                await self.lost()
             raise
         except Exception as error:
             reason = str(error)
@@ -323,7 +348,7 @@ class Backups:
         log.error("the backup of table %s is abandoned: %s", backup.table_name, reason)
         await self._close_snapshot(backup)
         self._backups.pop(backup.id, None)
-        await self._store.commit([Batch(BACKUPS_PART, deletes=[backup.key])])
+        await self._rows.commit(self._rows.batch([], [backup.key]))
 
     async def _close_snapshot(self, backup: Backup) -> None:
         snapshot = self._snapshots.pop(backup.id, None)

@@ -16,6 +16,8 @@ PAGE_ROWS = 1000
 ENTRIES_MAX = 10_000
 """Log entries that stay; a node that is further behind reads all rows again."""
 
+_ABSENT = (0, b"")
+
 Rows = list[tuple[bytes, bytes | None]]
 """(key, value); None: the row was deleted."""
 
@@ -79,32 +81,38 @@ class FollowedRows:
         before = dict(self._known)
         rows = dict(await self.load())
         changed: Rows = [(key, None) for key in before.keys() - rows.keys()]
-        return changed + [each for each in rows.items() if before.get(each[0], (0, b""))[1] != each[1]]
+        return changed + [each for each in rows.items() if before.get(each[0], _ABSENT)[1] != each[1]]
 
     def batch(
-        self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, checked: bool = False
+        self,
+        puts: Iterable[tuple[bytes, bytes]],
+        deletes: Iterable[bytes] = (),
+        *,
+        unchanged: Iterable[bytes] = (),
     ) -> Batch:
         """Returns a batch that changes rows; other nodes learn of it.
 
-        checked: only if the rows are those that this node knows.
+        unchanged: keys of rows that must be as this node knows them.
         """
         batch = Batch(self._part, puts=list(puts), deletes=list(deletes))
         if self._store.shared:
             batch.log = [*(key for key, _ in batch.puts), *batch.deletes]
-            if checked:
-                batch.checks = [(key, self._known.get(key, (0, b""))[0]) for key in batch.log]
+            batch.checks = [(key, self._known.get(key, _ABSENT)[0]) for key in unchanged]
         return batch
 
     async def commit(self, batch: Batch, *others: Batch) -> None:
-        """Commits a batch of these rows with others. Raises Changed."""
+        """Commits a batch of these rows with others. Raises Changed, StorageError."""
         if isinstance(await self._store.commit([batch, *others]), Conflict):
-            raise Changed("the rows were changed by another node at the same time")
-        self.written(batch)
-
-    def written(self, batch: Batch) -> None:
-        """Must be called after a commit of a batch, unless `commit` made it: its own changes are no news."""
-        if self._store.shared:
-            for key, value in batch.puts:
-                self._known[key] = (self._known.get(key, (0, b""))[0], value)
-            for key in batch.deletes:
+            raise Changed("another node has changed the same rows at the same time")
+        if not self._store.shared:
+            return
+        # What this node has written itself is no news to it; a check needs the new versions.
+        written: dict[bytes, bytes | None] = {**dict.fromkeys(batch.deletes), **dict(batch.puts)}
+        rows = await self._store.get(self._part, list(written))
+        for (key, value), row in zip(written.items(), rows, strict=True):
+            if value is None:
                 self._known.pop(key, None)
+            elif row is not None and row[1] == value:
+                self._known[key] = row
+            else:  # changed again meanwhile, which the log says
+                self._known[key] = (self._known.get(key, _ABSENT)[0], value)

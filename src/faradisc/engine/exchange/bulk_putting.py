@@ -162,8 +162,11 @@ class Outputs:
 class _Run:
     """One bulk operation in this process."""
 
-    def __init__(self, task: Task, table: Table, storage: ObjectStorage, outputs: Outputs) -> None:
+    def __init__(
+        self, task: Task, tasks: TaskStore, table: Table, storage: ObjectStorage, outputs: Outputs
+    ) -> None:
         self.task = task
+        self._tasks = tasks
         self.table = table
         self.outputs = outputs
         given = task.shown["InputS3Configuration"]
@@ -241,7 +244,7 @@ class _Run:
             self._add_usage(outcomes)
             self.outputs.write()
             try:
-                committed = await commit_outcomes(store, outcomes, also=self.task.batch())
+                committed = await commit_outcomes(store, outcomes, also=self._tasks.batch(self.task))
             except ItemCollectionSizeLimitExceededException:
                 restore()
                 raise
@@ -366,7 +369,7 @@ class BulkPutting:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, table, self._storage, self._outputs_of(task))
+            run = self._run = _Run(task, self._tasks, table, self._storage, self._outputs_of(task))
         if task.status == "CANCELLING":
             await self._end(task, "CANCELLED", "Cancelled", "The bulk operation was cancelled")
             return

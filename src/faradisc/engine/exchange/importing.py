@@ -39,6 +39,8 @@ DURABLE_AFTER = 4
 """Steps of a process until it first flushes what it has loaded; each further interval is longer by this
 factor. So an import advances despite frequent crashes, and a long one flushes rarely. See
 docs/decisions/0013-commits-without-the-log.md."""
+STARTING_NS = 60_000_000_000
+"""Longest time between the commits of an import's table and of its task."""
 PAGE_ROWS = 200
 """Rows in one commit: few enough to be made and stored while they are in the processor's cache."""
 DAMAGED, GONE, INVALID_ITEMS = "InputDamaged", "TableNotFound", "ItemValidationError"
@@ -83,10 +85,13 @@ def _row(record: Record, table: Table, transform: Callable[[Item], Item] | None)
 class _Run:
     """One import in this process."""
 
-    def __init__(self, task: Task, table: Table, locations: Locations, *, is_first: bool) -> None:
+    def __init__(
+        self, task: Task, tasks: TaskStore, table: Table, locations: Locations, *, is_first: bool
+    ) -> None:
         """is_first: the table is still empty."""
         shown, progress = task.shown, task.progress
         self.task = task
+        self._tasks = tasks
         self.table = table
         self._novelty = Novelty() if is_first else None
         self._steps = 0
@@ -129,7 +134,7 @@ class _Run:
         shown["ProcessedItemCount"] += step.count
         shown["ImportedItemCount"] += imported
         shown["ErrorCount"] += step.count - imported
-        await load_rows(store, self.table, page, also=task.batch(), novelty=self._novelty)
+        await load_rows(store, self.table, page, also=self._tasks.batch(task), novelty=self._novelty)
         self._steps += 1
         if self._steps == self._durable_at:
             self._durable_at *= DURABLE_AFTER
@@ -170,11 +175,13 @@ class Importing:
     async def recover(self) -> None:
         """Deletes tables whose import was not stored, and ends imports whose tables are complete.
 
-        Called before the first request; repairs a crash between two commits.
+        Called before the first request, or when another node has ended; repairs a crash between two commits.
         """
         started = {task.shown["TableId"] for task in self._tasks.running(IMPORT)}
+        # On another node a request may be between the two.
+        before_ns = self._catalog.moments.now_ns() - (STARTING_NS if self._store.shared else 0)
         for table in self._catalog.owned_by(OWNER_JOB):
-            if table.state.table_id not in started:
+            if table.state.table_id not in started and table.state.created_ns <= before_ns:
                 await self._catalog.delete(table, while_in_use=True)
         for task in [each for each in self._tasks.running(IMPORT) if each.progress.get("done")]:
             if self._table_of(task) is None and "failed" not in task.progress:
@@ -211,7 +218,7 @@ class Importing:
             self.close()
             parts = table.placement.parts
             is_first = not any([any(await self._store.usage(part)) for part in parts])
-            run = self._run = _Run(task, table, self._locations, is_first=is_first)
+            run = self._run = _Run(task, self._tasks, table, self._locations, is_first=is_first)
         run.table = table
         step = await run.intake.step()
         if self._table_of(task) is not table:

@@ -73,6 +73,24 @@ class ExchangeService:
 
     async def load(self) -> None:
         await self.tasks.load()
+        if not self._store.shared:
+            await self._recover()
+
+    async def taken(self) -> None:
+        """Begins to run the tasks on this node, from their last commits."""
+        await self.tasks.follow()
+        self.tasks.working = True
+        for kind in (EXPORT, IMPORT, BULK):
+            for task in list(self.tasks.running(kind)):
+                await self.tasks.reload(task)
+        await self._recover()
+
+    async def lost(self) -> None:
+        """Leaves the tasks to another node."""
+        self.tasks.working = False
+        self.close()
+
+    async def _recover(self) -> None:
         if self.locations is not None:
             done = any(task.progress.get("done") for task in self.tasks.running(IMPORT))
             if done or self._catalog.owned_by("import"):

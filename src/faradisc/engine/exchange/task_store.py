@@ -11,14 +11,15 @@ Source: limits.md section 8 (tokens); the model's ListExports, ListImports, List
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
 from faradisc.clock import Clock, Entropy, epoch_seconds
+from faradisc.engine.cluster.followed import FollowedRows
 from faradisc.model.codec.keyspace import EXCHANGE_PART
 from faradisc.storage.api import Batch, Store
 
@@ -30,6 +31,8 @@ RETAINED_NS = 90 * 86_400 * 1_000_000_000
 DELETED_PER_STEP = 100
 CLEAN_EVERY_NS = 3600 * 1_000_000_000
 _RUNNING = ("IN_PROGRESS", "CANCELLING")
+_CANCELLED = b"x"
+"""Before the key of a task: of a row that another node than the one that runs the task has written."""
 
 
 class TokenMismatch(Exception):
@@ -66,10 +69,10 @@ class Task:
             times["EndTime"] = epoch_seconds(self.ended_ns)
         return times
 
-    def batch(self) -> Batch:
-        """Returns the write that stores the task as it is now."""
-        key = self.kind[:1].encode() + self.id.encode()
-        return Batch(EXCHANGE_PART, puts=[(key, orjson.dumps(asdict(self)))])
+    @property
+    def key(self) -> bytes:
+        """Of its row."""
+        return self.kind[:1].encode() + self.id.encode()
 
 
 class TaskStore:
@@ -79,20 +82,42 @@ class TaskStore:
         self._store = store
         self._clock = clock
         self._entropy = entropy
+        self._rows = FollowedRows(store, EXCHANGE_PART)
         self._tasks: dict[str, Task] = {}
         """By ARN, oldest first."""
+        self._cancelled: set[bytes] = set()
+        """Keys of tasks that were cancelled through another node than the one that runs them."""
+        self.working = not store.shared
+        """Whether this node runs the tasks: then no other one changes those that are running."""
         self._last_id_ms = 0
         self._cleaned_ns = 0
         """When a search for old tasks last found none."""
 
     async def load(self) -> None:
-        low: bytes | None = b""
-        found: list[Task] = []
-        while low is not None:
-            rows = await self._store.range(EXCHANGE_PART, low, None, limit=1000)
-            found += [Task(**orjson.loads(payload)) for _, (_, payload) in rows]
-            low = rows[-1][0] + b"\x00" if rows else None
-        self._tasks = {task.arn: task for task in sorted(found, key=lambda task: (task.id, task.kind))}
+        self._take_over(await self._rows.load())
+
+    async def follow(self) -> None:
+        """Takes over what other nodes have changed."""
+        self._take_over(await self._rows.changed())
+
+    def _take_over(self, rows: Sequence[tuple[bytes, bytes | None]]) -> None:
+        for key, payload in rows:
+            if key[:1] == _CANCELLED:
+                (self._cancelled.discard if payload is None else self._cancelled.add)(key[1:])
+            elif payload is None:
+                self._tasks = {arn: task for arn, task in self._tasks.items() if task.key != key}
+            else:
+                task = Task(**orjson.loads(payload))
+                present = self._tasks.setdefault(task.arn, task)
+                if not (self.working and present.running):
+                    for each in fields(Task):
+                        setattr(present, each.name, getattr(task, each.name))
+        if rows:
+            ordered = sorted(self._tasks.values(), key=lambda task: (task.id, task.kind))
+            self._tasks = {task.arn: task for task in ordered}
+            for task in ordered:
+                if task.running and task.key in self._cancelled:
+                    task.status = "CANCELLING"
 
     def new_id(self) -> str:
         """Returns an id in the service's form: milliseconds in 14 digits, 8 hex digits. Ids increase."""
@@ -117,19 +142,30 @@ class TaskStore:
         return None
 
     def add(self, task: Task) -> None:
-        """Adds a new task in memory; the caller commits `task.batch()`."""
+        """Adds a new task in memory; the caller saves it."""
         self._tasks[task.arn] = task
 
+    def batch(self, task: Task) -> Batch:
+        """Returns the write that stores a task as it is now."""
+        return self._rows.batch([(task.key, orjson.dumps(asdict(task)))])
+
     async def save(self, task: Task) -> None:
-        await self._store.commit([task.batch()])
+        await self._rows.commit(self.batch(task))
+
+    async def cancel(self, task: Task) -> None:
+        """Asks the job of a task to end it."""
+        task.status = "CANCELLING"
+        if self.working:
+            await self.save(task)
+        else:  # only the node that runs it writes its row
+            await self._rows.commit(self._rows.batch([(_CANCELLED + task.key, b"true")]))
 
     async def reload(self, task: Task) -> None:
         """Resets a task to its last commit, after a failed step that may have changed its counts.
 
         Its status stays, because a client may be changing it.
         """
-        (put,) = task.batch().puts
-        (row,) = await self._store.get(EXCHANGE_PART, (put[0],))
+        (row,) = await self._store.get(EXCHANGE_PART, (task.key,))
         if row is not None:
             stored = orjson.loads(row[1])
             task.shown, task.progress = stored["shown"], stored["progress"]
@@ -139,7 +175,11 @@ class TaskStore:
         task.ended_ns = self._clock.now_ns()
         if code is not None:
             task.shown |= {"FailureCode": code, "FailureMessage": message}
-        await self.save(task)
+        batch = self.batch(task)
+        if task.key in self._cancelled:
+            self._cancelled.discard(task.key)
+            batch.deletes.append(_CANCELLED + task.key)
+        await self._rows.commit(batch)
 
     def find(self, kind: str, arn: str) -> Task | None:
         task = self._tasks.get(arn)
@@ -166,19 +206,17 @@ class TaskStore:
         if not old:
             self._cleaned_ns = now
             return False
-        batch = Batch(EXCHANGE_PART)
         for task in old[:DELETED_PER_STEP]:
-            batch.deletes.append(task.batch().puts[0][0])
             self._tasks.pop(task.arn)
-        await self._store.commit([batch])
+        await self._rows.commit(self._rows.batch([], [task.key for task in old[:DELETED_PER_STEP]]))
         return True
 
     async def drop_all(self) -> None:
         """Deletes all tasks, running or not."""
-        batch = Batch(EXCHANGE_PART, deletes=[task.batch().puts[0][0] for task in self._tasks.values()])
+        keys = [task.key for task in self._tasks.values()]
         self._tasks.clear()
-        if batch.deletes:
-            await self._store.commit([batch])
+        if keys:
+            await self._rows.commit(self._rows.batch([], keys))
 
 
 def fingerprint(request: dict[str, Any]) -> str:

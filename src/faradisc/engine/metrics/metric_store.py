@@ -153,6 +153,13 @@ class MetricStore:
     def __init__(self, retention_minutes: int = RETENTION_MINUTES) -> None:
         self._retention = retention_minutes
         self.series: dict[tuple[str, Dimensions], Series] = {}
+        self.added: list[tuple[str, Dimensions, int, float, int]] | None = None
+        """(name, dimensions, minute, value, count) of what was counted here; None: not recorded."""
+
+    def take_added(self) -> list[tuple[str, Dimensions, int, float, int]]:
+        """Returns what was counted here since the last call."""
+        added, self.added = self.added or [], []
+        return added
 
     def _of(self, name: str, which: Dimensions) -> Series:
         found = self.series.get((name, which))
@@ -163,8 +170,15 @@ class MetricStore:
             )
         return found
 
-    def add(self, name: str, which: Dimensions, at_ns: int, value: float, count: int = 1) -> None:
-        """Adds a value `count` times to the minute of `at_ns`."""
+    def add(
+        self, name: str, which: Dimensions, at_ns: int, value: float, count: int = 1, *, own: bool = True
+    ) -> None:
+        """Adds a value `count` times to the minute of `at_ns`.
+
+        own: was counted by this process; not a setting, nor what another process has counted.
+        """
+        if own and self.added is not None:
+            self.added.append((name, which, at_ns - at_ns % MINUTE_NS, value, count))
         series = self._of(name, which)
         series.at(at_ns - at_ns % MINUTE_NS).add(value, count)
         series.total += value * count

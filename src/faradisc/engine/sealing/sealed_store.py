@@ -163,6 +163,9 @@ class SealedStore(SealedView):
     def slots(self) -> int:
         return self.inner.slots
 
+    async def sweep(self) -> bool:
+        return await self.inner.sweep()
+
     async def now_ns(self) -> int | None:
         return await self.inner.now_ns()
 

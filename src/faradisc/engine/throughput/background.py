@@ -47,6 +47,8 @@ class Background:
         self._clocks = clocks
         self._is_movable = isinstance(clock, MovableClock)
         """Whether much time may pass at once. Measurements then take no time."""
+        self.leads = not store.shared
+        """Whether this node splits partitions, and stores them: of several nodes one does."""
         self._lock = asyncio.Lock()
         self._to_save: deque[str] = deque()
         self._next_save_ns = 0
@@ -55,6 +57,20 @@ class Background:
         self.measurements = Measurements(store)
         self.recent: deque[dict[str, Any]] = deque(maxlen=EVENTS_KEPT)
         """The latest splits, rejected splits and growth, for the admin API."""
+
+    async def lead(self) -> None:
+        """Makes this node the one that splits partitions."""
+        self._set_leads(True)
+
+    async def follow(self) -> None:
+        """Leaves splits to another node."""
+        self._set_leads(False)
+
+    def _set_leads(self, leads: bool) -> None:
+        self.leads = leads
+        for meter in self._tables.values():
+            for index in meter.provisions:
+                meter.resource_of(index).leads = leads
 
     async def step(self) -> bool:
         """Runs one step, bounded unless a clock was moved. Returns whether there is more to do."""
@@ -69,12 +85,14 @@ class Background:
             self._handle_events(clock)
         await self._reconcile_next()
         now = self._clock.now_ns()
-        if now >= self._next_save_ns:
+        if now >= self._next_save_ns and self.leads:
             self._next_save_ns = now + SAVE_INTERVAL_NS
             self._to_save = deque(self._tables)
+            if self._store.shared:  # other nodes write too
+                self.to_reconcile.update({name: None for name, each in self._tables.items() if each.enforced})
         for _ in range(min(SAVES_PER_STEP, len(self._to_save))):
             meter = self._tables.get(self._to_save.popleft())
-            if meter is not None:
+            if meter is not None and self.leads:
                 await self._stored.save(meter)
         await self._stored.delete()
         if self.measurements.busy and not self.to_reconcile:

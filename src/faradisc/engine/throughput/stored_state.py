@@ -11,14 +11,15 @@ from typing import Any
 
 import orjson
 
+from faradisc.engine.cluster.followed import FollowedRows
 from faradisc.engine.throughput.table import TableMeter
 from faradisc.model.codec.keyspace import METER_PART
-from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.storage.api import Store
 
 
 class StoredState:
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self._rows = FollowedRows(store, METER_PART)
         self.rows: dict[str, dict[str, Any]] = {}
         """Rows that were read at the start, by table id, until their table is attached."""
         self.deleted: list[str] = []
@@ -26,15 +27,15 @@ class StoredState:
 
     async def load(self) -> None:
         """Reads all rows. Must be called before the first table is attached."""
-        low: bytes | None = b""
-        while low is not None:
-            rows = await self._store.range(METER_PART, low, None, limit=1000)
-            for key, (_, payload) in rows:
-                self.rows[key.decode()] = orjson.loads(payload)
-            low = rows[-1][0] + b"\x00" if rows else None
+        for key, payload in await self._rows.load():
+            self.rows[key.decode()] = orjson.loads(payload)
+
+    async def changed(self) -> list[tuple[str, bytes]]:
+        """Returns table id and row of the tables that other nodes have stored since."""
+        return [(key.decode(), row) for key, row in await self._rows.changed() if row is not None]
 
     async def save(self, meter: TableMeter) -> None:
-        """Writes a table's row if it has changed."""
+        """Writes a table's row if it has changed. Raises Changed if another node was faster."""
         payload = orjson.dumps(
             {
                 "override": meter.override,
@@ -47,12 +48,12 @@ class StoredState:
         )
         if payload == meter.saved:
             return
-        batch = Batch(METER_PART, puts=[(meter.table_id.encode(), payload)])
-        if not isinstance(await self._store.commit([batch]), Conflict):
-            meter.saved = payload
+        key = meter.table_id.encode()
+        await self._rows.commit(self._rows.batch([(key, payload)], unchanged=[key]))
+        meter.saved = payload
 
     async def delete(self) -> None:
         """Deletes the rows of deleted tables."""
         deleted, self.deleted = self.deleted, []
         if deleted:
-            await self._store.commit([Batch(METER_PART, deletes=[table_id.encode() for table_id in deleted])])
+            await self._rows.commit(self._rows.batch([], [table_id.encode() for table_id in deleted]))

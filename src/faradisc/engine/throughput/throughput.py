@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import orjson
+
 from faradisc.capacity.events import Event
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
@@ -75,6 +77,27 @@ class Throughput:
 
     # --- Tables ---
 
+    async def follow(self) -> None:
+        """Takes over what other nodes have stored."""
+        for table_id, row in await self._stored.changed():
+            meter = self._tables.get(table_id)
+            if meter is None:  # the table is not attached yet
+                self._stored.rows[table_id] = orjson.loads(row)
+            else:
+                self._take_over(meter, orjson.loads(row))
+                meter.saved = row
+
+    def _take_over(self, meter: TableMeter, stored: Mapping[str, Any]) -> None:
+        if stored["override"] != meter.override:
+            self._override(meter, stored["override"])
+            self._replace_resources(meter, stored["resources"])
+        for index in meter.provisions:
+            resource, found = meter.resource_of(index), stored["resources"].get(index or "")
+            if found is not None and found != resource.to_json():
+                resource.take_over(found, meter.now())
+                meter.changed(resource)
+        self._restore_insights(meter, stored)
+
     def attach(
         self,
         table_id: str,
@@ -134,8 +157,14 @@ class Throughput:
         meter.provisions = dict(provisions)
         if self._recorder is not None:
             self._describe_to_recorder(meter)
-        for index_name, insights in stored.get("insights", {}).items():
-            self._watch(meter, index_name or None, Insights.from_json(insights))
+        self._restore_insights(meter, stored)
+
+    def _restore_insights(self, meter: TableMeter, stored: Mapping[str, Any]) -> None:
+        found = {index or None: each for index, each in stored.get("insights", {}).items()}
+        for index in meter.insights.keys() | found.keys():
+            present = meter.insights.get(index)
+            if found.get(index) != (present and present.to_json()):
+                self._watch(meter, index, Insights.from_json(found[index]) if index in found else None)
         for index_name, setting in stored.get("insights_settings", {}).items():
             meter.insights_settings[index_name or None] = InsightsSetting(**setting)
 
@@ -156,6 +185,7 @@ class Throughput:
             stored=stored,
             **_settings(provision),
         )
+        resource.leads = self.background.leads
         if stored is None and provision.warm is not None:
             resource.reach_warm(*provision.warm, now)
         meter.adopt(index, resource)
@@ -231,15 +261,21 @@ class Throughput:
         Its partitions, peaks and warm throughput stay; its buckets start full.
         """
         self._override(meter, profile)
+        self._replace_resources(
+            meter, {index or "": meter.resource_of(index).to_json() for index in meter.provisions}
+        )
+        if meter.enforced:
+            await self.background.reconcile(meter)
+        await self.save(meter)
+
+    def _replace_resources(self, meter: TableMeter, stored: Mapping[str, Any]) -> None:
+        """Makes new resources of the table's profile. stored: by index, "" for the table."""
         self.background.measurements.forget(meter, *meter.provisions)
         now = meter.now()
         for index, provision in meter.provisions.items():
             before = meter.resource_of(index)
-            self._add(meter, index, replace(provision, warm=None), before.to_json(), now)
+            self._add(meter, index, replace(provision, warm=None), stored.get(index or ""), now)
             meter.resource_of(index).take_over_counts(before)
-        if meter.enforced:
-            await self.background.reconcile(meter)
-        await self.save(meter)
 
     async def finish_load(self, meter: TableMeter) -> None:
         """Must be called after a restore or import: counts what the partitions hold, and splits them into as
@@ -317,7 +353,7 @@ class Throughput:
 
     async def close(self) -> None:
         """Stores all changes."""
-        for meter in self.tables():
+        for meter in self.tables() if self.background.leads else ():
             await self.save(meter)
         await self._stored.delete()
 

@@ -47,6 +47,8 @@ METER_PART = b"\x00\x00\x00\x00\x04"
 BACKUPS_PART = b"\x00\x00\x00\x00\x05"
 EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
 NODES_PART = b"\x00\x00\x00\x00\x07"
+ADMISSION_PART = b"\x00\x00\x00\x00\x09"
+BROADCAST_PART = b"\x00\x00\x00\x00\x0a"
 LEASES_PREFIX = b"\x00\x00\x00\x00\x08"
 """With the name of a lease after it."""
 _JOB_KINDS = (b"backfill", b"ttl", b"restore", b"sealing")

@@ -7,7 +7,7 @@ activity, key ["activity", number].
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -70,22 +70,33 @@ class TargetStore:
         self._clock = clock
         self._targets: dict[Name, Target] = {}
         self._activities: deque[Activity] = deque()
-        self._last_number = 0
         self.version = 0
         """Rises when a target is added or changed."""
 
     async def load(self) -> None:
-        activities = []
-        for key, document in await self._documents.load():
+        self._take_over(await self._documents.load())
+        for target in self._targets.values():
+            self._skip_unknown_minutes(target)
+
+    async def follow(self) -> None:
+        """Takes over what other nodes have changed."""
+        self._take_over(await self._documents.changed())
+
+    def _take_over(self, documents: Sequence[tuple[Key, dict[str, Any] | None]]) -> None:
+        activities = {activity.number: activity for activity in self._activities}
+        for key, document in documents:
+            self.version += 1
             if key[0] == "target":
-                target = Target.from_json(document)
-                self._targets[target.name] = target
-                self._skip_unknown_minutes(target)
+                self._targets.pop((str(key[1]), str(key[2]), str(key[3])), None)
+                if document is not None:
+                    target = Target.from_json(document)
+                    self._targets[target.name] = target
+            elif document is None:
+                activities.pop(int(key[1]), None)
             else:
-                activities.append(Activity(**from_document(document)))
-        self._activities.extend(sorted(activities, key=lambda activity: activity.number))
-        if self._activities:
-            self._last_number = self._activities[-1].number
+                activities[int(key[1])] = Activity(**from_document(document))
+        if documents:
+            self._activities = deque(sorted(activities.values(), key=lambda activity: activity.number))
 
     def _skip_unknown_minutes(self, target: Target) -> None:
         """Skips minutes before the start: metrics are in memory, so they would look idle."""
@@ -120,16 +131,18 @@ class TargetStore:
         """Stores a new or changed target."""
         self.version += 1
         self._targets[target.name] = target
-        await self._documents.write({_key(target): target.to_json()})
+        key = _key(target)
+        await self._documents.write({key: target.to_json()}, unchanged=[key])
 
     async def delete(self, target: Target) -> None:
         if self._targets.pop(target.name, None) is not None:
-            await self._documents.write({}, [_key(target)])
+            await self._documents.write({}, [_key(target)], unchanged=[_key(target)])
 
     async def drop_all(self) -> None:
+        keys = [*map(_key, self._targets.values()), *map(_activity_key, self._activities)]
         self._targets.clear()
         self._activities.clear()
-        await self._documents.clear()
+        await self._documents.write({}, keys)
 
     # --- Activities ---
 
@@ -150,8 +163,8 @@ class TargetStore:
         return next((activity for activity in reversed(self._activities) if activity.number == number), None)
 
     def next_number(self) -> int:
-        self._last_number += 1
-        return self._last_number
+        # By time, so that the numbers of several nodes differ.
+        return max(self._activities[-1].number + 1 if self._activities else 1, self._clock.now_ns())
 
     def add(self, activity: Activity) -> None:
         """Adds an activity. `save_with` stores it."""
@@ -172,7 +185,8 @@ class TargetStore:
             key = _activity_key(self._activities.popleft())
             puts.pop(key, None)
             expired.append(key)
-        await self._documents.write(puts, expired)
+        unchanged = [_key(target)] if self.has(target) else []
+        await self._documents.write(puts, expired, unchanged=unchanged)
 
 
 def _key(target: Target) -> Key:

@@ -7,7 +7,7 @@ The alarms' part of the store has a row per alarm, key ["alarm", scope, name], a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -57,23 +57,33 @@ class Alarms:
         self._clock = clock
         self._alarms: dict[Name, Alarm] = {}
         self._events: deque[HistoryItem] = deque()
-        self._last_number = 0
         self.version = 0
         """Rises when an alarm is added or deleted, or gets new settings."""
         self.started_ns = clock.now_ns()
         """There are no metrics from before this."""
 
     async def load(self) -> None:
-        events = []
-        for key, document in await self._documents.load():
+        self._take_over(await self._documents.load())
+
+    async def follow(self) -> None:
+        """Takes over what other nodes have changed."""
+        self._take_over(await self._documents.changed())
+
+    def _take_over(self, documents: Sequence[tuple[Key, dict[str, Any] | None]]) -> None:
+        events = {event.number: event for event in self._events}
+        for key, document in documents:
+            self.version += 1
             if key[0] == "alarm":
-                alarm = Alarm.from_json(document)
-                self._alarms[(alarm.scope, alarm.name)] = alarm
+                self._alarms.pop((str(key[1]), str(key[2])), None)
+                if document is not None:
+                    alarm = Alarm.from_json(document)
+                    self._alarms[(alarm.scope, alarm.name)] = alarm
+            elif document is None:
+                events.pop(int(key[1]), None)
             else:
-                events.append(HistoryItem(**from_document(document)))
-        self._events.extend(sorted(events, key=lambda event: event.number))
-        if self._events:
-            self._last_number = self._events[-1].number
+                events[int(key[1])] = HistoryItem(**from_document(document))
+        if documents:
+            self._events = deque(sorted(events.values(), key=lambda event: event.number))
 
     # --- Finding ---
 
@@ -181,9 +191,10 @@ class Alarms:
         await self._save([], events, keys)
 
     async def drop_all(self) -> None:
+        keys = [*map(_key, self._alarms.values()), *map(_event_key, self._events)]
         self._alarms.clear()
         self._events.clear()
-        await self._documents.clear()
+        await self._documents.write({}, keys)
 
     # --- History and storage ---
 
@@ -197,11 +208,10 @@ class Alarms:
     def _event(
         self, alarm: Alarm, at_ns: int, kind: str, summary: str, data: Mapping[str, Any]
     ) -> HistoryItem:
-        self._last_number += 1
+        # By time, so that the numbers of several nodes differ.
+        number = max(self._events[-1].number + 1 if self._events else 1, self._clock.now_ns())
         text = orjson.dumps(data).decode()
-        event = HistoryItem(
-            self._last_number, alarm.scope, alarm.name, at_ns, kind, summary[:255], text[:4095]
-        )
+        event = HistoryItem(number, alarm.scope, alarm.name, at_ns, kind, summary[:255], text[:4095])
         self._events.append(event)
         return event
 
@@ -216,7 +226,8 @@ class Alarms:
             event = self._events.popleft()
             puts.pop(_event_key(event), None)
             expired.append(_event_key(event))
-        await self._documents.write(puts, expired)
+        unchanged = [*map(_key, alarms), *(deletes or ())]
+        await self._documents.write(puts, expired, unchanged=unchanged)
 
 
 def _key(alarm: Alarm) -> Key:

@@ -6,9 +6,10 @@ Points may arrive in any order of time, unlike those of tables.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
 
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.engine.metrics.metric_store import Dimensions, Statistic
@@ -37,9 +38,26 @@ class CustomSeries:
 class CustomMetrics:
     def __init__(self) -> None:
         self._series: dict[Name, CustomSeries] = {}
+        self.send: Callable[[list[Any]], None] | None = None
+        """Sends what was put here to other nodes, if there are any."""
+
+    def receive(self, message: list[Any]) -> None:
+        """Adds what was put on another node."""
+        (scope, namespace, metric, which), at_ns, statistic, unit = message
+        name = (scope, namespace, metric, tuple(map(tuple, which)))
+        values = statistic.pop("values")
+        found = Statistic(**statistic, values=None if values is None else dict(values))
+        with suppress(TooManySeries):
+            self._add(name, at_ns, found, unit)
 
     def add(self, name: Name, at_ns: int, statistic: Statistic, unit: str) -> None:
         """Adds values to the minute of a time. Raises TooManySeries."""
+        if self.send is not None:
+            values = None if statistic.values is None else list(statistic.values.items())
+            self.send([name, at_ns, {**asdict(statistic), "values": values}, unit])
+        self._add(name, at_ns, statistic, unit)
+
+    def _add(self, name: Name, at_ns: int, statistic: Statistic, unit: str) -> None:
         series = self._series.get(name)
         if series is None:
             if len(self._series) >= SERIES_MAX:

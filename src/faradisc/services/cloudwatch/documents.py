@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from faradisc.storage.api import Batch, Part, Store
+from faradisc.engine.cluster.followed import FollowedRows
+from faradisc.storage.api import Part, Store
 
 Key = tuple[str | int, ...]
 
@@ -27,31 +28,37 @@ def from_document(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class DocumentStore:
-    """Reads all documents once, at the start; afterwards it only writes. One process owns the store."""
+    """Documents that every node of the database has in memory."""
 
     def __init__(self, store: Store, part: Part) -> None:
-        self._store = store
-        self._part = part
+        self._rows = FollowedRows(store, part)
 
     async def load(self) -> list[tuple[Key, dict[str, Any]]]:
         """Returns every document, in the order of its key's bytes."""
-        found: list[tuple[Key, dict[str, Any]]] = []
-        low: bytes | None = b""
-        while low is not None:
-            rows = await self._store.range(self._part, low, None, limit=1000)
-            found += [(tuple(orjson.loads(key)), orjson.loads(payload)) for key, (_, payload) in rows]
-            low = rows[-1][0] + b"\x00" if rows else None
-        return found
+        return [(tuple(orjson.loads(key)), orjson.loads(payload)) for key, payload in await self._rows.load()]
 
-    async def write(self, puts: Mapping[Key, Mapping[str, Any]], deletes: Sequence[Key] = ()) -> None:
-        """Writes and deletes documents in one commit. Returns when it is durable."""
-        batch = Batch(
-            self._part,
-            puts=[(orjson.dumps(key), orjson.dumps(document)) for key, document in puts.items()],
-            deletes=[orjson.dumps(key) for key in deletes if key not in puts],
+    async def changed(self) -> list[tuple[Key, dict[str, Any] | None]]:
+        """Returns the documents that other nodes have changed; None: it was deleted."""
+        return [
+            (tuple(orjson.loads(key)), None if payload is None else orjson.loads(payload))
+            for key, payload in await self._rows.changed()
+        ]
+
+    async def write(
+        self,
+        puts: Mapping[Key, Mapping[str, Any]],
+        deletes: Sequence[Key] = (),
+        *,
+        unchanged: Sequence[Key] = (),
+    ) -> None:
+        """Writes and deletes documents in one commit. Returns when it is durable.
+
+        unchanged: documents that must be as this node knows them. Raises Changed.
+        """
+        batch = self._rows.batch(
+            [(orjson.dumps(key), orjson.dumps(document)) for key, document in puts.items()],
+            [orjson.dumps(key) for key in deletes if key not in puts],
+            unchanged=map(orjson.dumps, unchanged),
         )
         if batch.puts or batch.deletes:
-            await self._store.commit([batch])
-
-    async def clear(self) -> None:
-        await self._store.clear(self._part)
+            await self._rows.commit(batch)

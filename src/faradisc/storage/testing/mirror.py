@@ -150,6 +150,9 @@ class MirrorStore(_MirrorReader):
         slots: int = self._stores[0].slots
         return slots
 
+    async def sweep(self) -> bool:
+        return any([await store.sweep() for store in self._stores])
+
     async def now_ns(self) -> int | None:
         now_ns: int | None = await self._stores[0].now_ns()
         return now_ns

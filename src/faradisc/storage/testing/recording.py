@@ -110,6 +110,9 @@ class RecordingStore(_RecordingReader):
     def slots(self) -> int:
         return self._store.slots
 
+    async def sweep(self) -> bool:
+        return await self._store.sweep()
+
     async def now_ns(self) -> int | None:
         return await self._store.now_ns()
 
