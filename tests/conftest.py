@@ -13,6 +13,7 @@ pytest_plugins = [
     "fixtures.clients",
     "fixtures.schemas",
     "fixtures.stepped",
+    "fixtures.encrypted",
     "fixtures.exchanging",
     "fixtures.served",
     "fixtures.streamed",

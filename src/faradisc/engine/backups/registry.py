@@ -234,7 +234,7 @@ class Backups:
         self._backups[backup.id] = backup
         sealing = backup.state.sealing
         if sealing is not None and backup.holds_rows:
-            self._catalog.sealers.attach(_rows_owner(backup), sealing, backup.state.resources())
+            self._catalog.sealers.attach(_rows_owner(backup), sealing, (backup.state.resource,))
 
     async def opener(self, backup: Backup) -> Sealer | None:
         """Returns what seals and opens the blocks of a backup, until `release`; None: they are not sealed.
