@@ -15,7 +15,7 @@ from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_rea
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
-from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
+from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage, NoBackupStorage
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations
@@ -138,6 +138,7 @@ class Database:
             Job("throughput", catalog.throughput.step),
             Job("check", self.checks.step),
         )
+        self._keeping_up = Workers(())
         throughput = catalog.throughput.background
         leased: tuple[Job, ...] = (
             Job("partition splits", no_work, throughput.lead, throughput.follow),
@@ -155,7 +156,9 @@ class Database:
             Job("recovery periods", backend.periods.step),
         )
         if cluster is not None:
-            own = (*self._jobs_of(cluster), *own)
+            jobs = self._jobs_of(cluster)
+            self._keeping_up = Workers(jobs)
+            own = (*jobs, *own)
             cluster.add_followers(
                 backend.backups.follow,
                 backend.exchange.tasks.follow,
@@ -219,7 +222,11 @@ class Database:
                 entropy,
                 address=address,
                 version=__version__,
-                settings={name: getattr(settings, name) for name in COMMON_SETTINGS},
+                settings={
+                    **{name: getattr(settings, name) for name in COMMON_SETTINGS},
+                    "backups": not isinstance(backup_storage, NoBackupStorage),
+                    "buckets": locations is not None,
+                },
             )
             store = fenced(store)
         sealers = Sealers(clock, entropy)
@@ -287,6 +294,11 @@ class Database:
         simulations.
         """
         return await self._workers.step()
+
+    async def keep_up(self) -> bool:
+        """Runs the jobs by which a node knows of the others, if they are due. `work` does too; a server calls
+        this as well, so that a long step does not make the others take it for dead."""
+        return await self._keeping_up.step()
 
     async def expire_now(self) -> int:
         """Deletes every item that has expired by the clock, without `ttl_delay_s`. Returns their number."""

@@ -18,6 +18,7 @@ _COMMANDS = {
     "import": "transfers.import_files",
     "inspect": "inspect.inspect",
     "keys": "keys.keys",
+    "nodes": "nodes.nodes",
     "plan": "plan.plan",
     "restore": "backups.restore",
     "seed": "seed.seed",

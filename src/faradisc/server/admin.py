@@ -8,6 +8,7 @@
     GET  /_faradisc/events               splits, refused splits, growth
     GET  /_faradisc/clock                the database's time;  POST {"advance_s": 300} moves a virtual one
     GET  /_faradisc/jobs                 progress of background work
+    GET  /_faradisc/nodes                the servers over one PostgreSQL, with the jobs that each one runs
     POST /_faradisc/expire               deletes expired items now
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
@@ -198,6 +199,7 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "events": {"GET": lambda page: page.administration.events()},
     "clock": {"GET": lambda page: page.administration.clock(), "POST": _advance},
     "jobs": {"GET": lambda page: page.administration.jobs(page.region, page.account)},
+    "nodes": {"GET": lambda page: page.administration.nodes()},
     "expire": {"POST": lambda page: page.administration.expire_now()},
     "check": {"GET": lambda page: page.database.checks.document(), "POST": _begin_check},
     "metrics": {"GET": _metrics},

@@ -30,6 +30,7 @@ from faradisc.engine.backups.storage import (
     BackupStorage,
     DirectoryBackupStorage,
     MemoryBackupStorage,
+    NoBackupStorage,
 )
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations, directories
@@ -37,6 +38,7 @@ from faradisc.engine.kinesis.sender import Sender
 from faradisc.server.access import Access
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
+from faradisc.server.background import keep_working
 from faradisc.server.console_process import ConsoleProcess, check_console
 from faradisc.server.large_requests import OtherThread
 from faradisc.server.listener import Listener
@@ -176,6 +178,7 @@ async def _run(
     out: TextIO,
 ) -> None:
     port = sockets[0].getsockname()[1]
+    url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
     port_file = PortFile(settings.port_file, port) if settings.port_file else None
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
@@ -187,7 +190,7 @@ async def _run(
     trace = _trace(settings, database_clock)
 
     async def open_served() -> Database:
-        database = await open_database(settings, database_clock)
+        database = await open_database(settings, database_clock, url)
         access.serve(database)
         return database
 
@@ -218,7 +221,6 @@ async def _run(
             port_file.write()
         print(banner(settings, port), file=out, flush=True)
         if settings.console:
-            url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
             console = ConsoleProcess(url, settings.region, settings.console_port, settings.tls_cert)
             exit_stack.callback(console.stop)
         others = [] if trace is None else [asyncio.create_task(trace.keep_flushing(stop))]
@@ -227,6 +229,8 @@ async def _run(
             others.append(asyncio.create_task(watching))
         if stored_time is not None:
             others.append(asyncio.create_task(keep_time(database_clock, stored_time, stop)))
+        if serving.database.cluster is not None:
+            others.append(asyncio.create_task(keep_working(serving.database.keep_up, stop)))
         await serving.until(stop, None if settings.memory or settings.store else Path(settings.data_dir))
         for each in others:
             await each
@@ -243,8 +247,8 @@ async def _background_throttle() -> None:
 _SHARED_SETTINGS = {each.name for each in fields(Settings)} & {each.name for each in fields(ServerSettings)}
 
 
-async def open_database(settings: ServerSettings, clock: Clock) -> Database:
-    """Raises StorageError."""
+async def open_database(settings: ServerSettings, clock: Clock, address: str = "") -> Database:
+    """address: that other servers over the same store show. Raises StorageError."""
     store = await _open_store(settings)
     try:
         return await Database.open(
@@ -260,6 +264,7 @@ async def open_database(settings: ServerSettings, clock: Clock) -> Database:
             locations=_locations(settings),
             backup_storage=_storage(settings),
             keys=_keys(settings, clock),
+            address=address,
         )
     except BaseException:
         await store.close()
@@ -289,22 +294,26 @@ def _kinesis(settings: ServerSettings) -> Sender | None:
 
 def _locations(settings: ServerSettings) -> Locations | None:
     """Returns the buckets of exports and imports; none by default when the data is in memory."""
-    logs = None if settings.memory else Path(settings.data_dir, "logs")
+    logs = None if settings.memory else settings.directory / "logs"
     if settings.s3_endpoint:
         if find_spec("boto3") is None:
             raise SettingsError("--s3-endpoint needs a library: pip install 'faradisc[exchange]'.")
         from faradisc.engine.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
 
         return endpoint(settings.s3_endpoint, logs)
-    if settings.memory and not settings.s3_root:
+    if not settings.s3_root and (settings.memory or not settings.has_directory):
         return None
-    return directories(settings.s3_root or Path(settings.data_dir, "s3"), logs)
+    return directories(settings.s3_root or settings.directory / "s3", logs)
 
 
 def _storage(settings: ServerSettings) -> BackupStorage:
     if settings.memory:
         return MemoryBackupStorage()
-    return DirectoryBackupStorage(Path(settings.data_dir) / BACKUPS_DIRECTORY, blocking=True)
+    if not settings.has_directory:
+        return NoBackupStorage(
+            "Backups need a directory that all servers share: start each of them with --data-dir."
+        )
+    return DirectoryBackupStorage(settings.directory / BACKUPS_DIRECTORY, blocking=True)
 
 
 async def _open_store(settings: ServerSettings) -> Store:
@@ -313,17 +322,22 @@ async def _open_store(settings: ServerSettings) -> Store:
 
         return MemoryStore()
     if settings.store:
-        from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415
-
-        if settings.is_private_postgres:
-            return await open_private(Path(settings.store.partition(":")[2]))
-        return await open_postgres(settings.store)
+        return await open_shared(settings)
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
     # In a thread, so that /health/live answers while an older format is rewritten. While RocksDB replays the
     # log after a crash it does not answer: rocksdict 0.3.29 holds the interpreter lock (0.4 s for 28 MB; the
     # log has at most 64 MB).
     return await asyncio.to_thread(open_rocks, settings.data_dir)
+
+
+async def open_shared(settings: ServerSettings) -> Store:
+    """Opens the PostgreSQL of the settings. Raises StorageError."""
+    from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415 - few servers
+
+    if settings.is_private_postgres:
+        return await open_private(Path(settings.store.partition(":")[2]))
+    return await open_postgres(settings.store)
 
 
 def banner(settings: ServerSettings, port: int) -> str:

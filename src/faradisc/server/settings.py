@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, fields
 from math import inf
+from pathlib import Path
 from typing import Any
 
 from faradisc.addresses import http_address
@@ -48,13 +49,16 @@ def _setting(default: Any, text: str) -> Any:
     return field(default=default, metadata={"help": text})
 
 
+_DATA_DIR = "faradisc-data"
+
+
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     host: str = _setting("127.0.0.1", "Address or name to listen on.")
     port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
     port_file: str = _setting("", "File to write the port to, once the server is ready.")
     data_dir: str = _setting(
-        "faradisc-data",
+        _DATA_DIR,
         "Directory that holds the data, or with --store only backups, buckets and logs; created if missing.",
     )
     store: str = _setting(
@@ -198,6 +202,19 @@ class ServerSettings:
             self._check_store()
         if not self.memory and not self.data_dir:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
+
+    @property
+    def has_directory(self) -> bool:
+        """Whether backups, buckets and logs have a directory. Several servers over one PostgreSQL need one
+        that all of them share, so it has to be named."""
+        return not self.store or self.is_private_postgres or self.data_dir != _DATA_DIR
+
+    @property
+    def directory(self) -> Path:
+        """The directory of the data, or of backups, buckets and logs only."""
+        if self.is_private_postgres and self.data_dir == _DATA_DIR:
+            return Path(self.store.partition(":")[2], "files")
+        return Path(self.data_dir)
 
     def _check_store(self) -> None:
         """Raises SettingsError."""

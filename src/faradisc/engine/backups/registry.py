@@ -24,7 +24,7 @@ import orjson
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.backups.backup import SYSTEM_SUFFIX, Backup, backup_id, id_of_arn
 from faradisc.engine.backups.files import Damaged, read_manifest
-from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, NoBackupStorage, run_blocking
 from faradisc.engine.backups.writing import BackupWriter
 from faradisc.engine.cluster.followed import FollowedRows
 from faradisc.engine.sealing.sealer import KeyDenied, Sealer
@@ -37,6 +37,7 @@ from faradisc.errors import (
     BackupNotFoundException,
     LimitExceededException,
     StorageError,
+    ValidationException,
 )
 from faradisc.limits import SYSTEM_BACKUP_LIFETIME_S
 from faradisc.model.codec.keyspace import BACKUPS_PART
@@ -184,8 +185,10 @@ class Backups:
         """Begins a backup of the table's present state.
 
         Raises BackupInUseException while another one of the table is being made; LimitExceededException when
-        the disk has too little space.
+        the disk has too little space; ValidationException without a place for backups.
         """
+        if isinstance(self.storage, NoBackupStorage):
+            raise ValidationException(self.storage.reason)
         for each in self._backups.values():
             if each.table["table_id"] == table.state.table_id and each.status == "CREATING":
                 raise BackupInUseException(f"Backup is being created for the table: {table.name}")

@@ -119,6 +119,20 @@ class MemoryBackupStorage:
         """Does nothing."""
 
 
+class NoBackupStorage(MemoryBackupStorage):
+    """No place for backups: none can be made, and there are none."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason = reason
+
+    def append(self, name: str, data: bytes) -> None:
+        raise BackupStorageError(self.reason)
+
+    def finish(self, name: str, manifest: bytes) -> None:
+        raise BackupStorageError(self.reason)
+
+
 class DirectoryBackupStorage:
     """One directory per backup, `<directory>/<name>/`, with `rows` and `manifest.json`.
 

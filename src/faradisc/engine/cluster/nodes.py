@@ -171,3 +171,19 @@ async def all_nodes(store: ReadOnlyStore) -> list[Node]:
     rows = await store.range(NODES_PART, None, None, limit=NODES_MAX)
     nodes = [Node.from_json(orjson.loads(payload)) for _, (_, payload) in rows]
     return sorted(nodes, key=lambda node: (node.started_ns, node.id))
+
+
+async def described_nodes(store: Store, clock: Clock) -> list[dict[str, Any]]:
+    """Returns the nodes of a store for people, oldest first; `age_s`: seconds since the last heartbeat."""
+    now_ns = await store.now_ns() or clock.now_ns()
+    return [
+        {
+            "id": node.id,
+            "address": node.address,
+            "version": node.version,
+            "status": "alive" if node.is_alive(now_ns) else "dead",
+            "age_s": round(max(now_ns - node.beat_ns, 0) / 1e9, 1),
+            "leases": list(node.leases),
+        }
+        for node in await all_nodes(store)
+    ]

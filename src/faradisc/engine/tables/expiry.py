@@ -65,6 +65,11 @@ class Expiry:
         """Per slot: no row of the index is below this key. Deleted rows stay below it until the store
         compacts them, and reading over them again would cost more than everything else."""
 
+    def forget(self) -> None:
+        """Forgets what saves useless reads, because other processes write too."""
+        self.soonest_s = 0
+        self.empty_below = [b""] * len(self.parts)
+
     def location_of(self, item: Item, row_key: bytes) -> tuple[Part, bytes] | None:
         """Returns part and key of an item's row in the index; None if it has none."""
         seconds = expires_s(item, self.attribute)

@@ -27,6 +27,8 @@ from faradisc.model.codec.keyspace import TOKENS_PART
 from faradisc.storage.api import Batch, Store
 
 FORGOTTEN_PER_STEP = 100
+OTHERS_NS = 60_000_000_000
+"""How often a shared store is searched for expired tokens of other nodes."""
 _NEVER_NS = 1 << 63
 
 
@@ -89,7 +91,8 @@ class Tokens:
         """Removes some expired tokens; returns False if there is none."""
         if now_ns < self._next_expiry_ns:
             return False
-        self._next_expiry_ns = _NEVER_NS  # a token that is added during the read lowers it again
+        # A token that is added during the read lowers it again; one of another node does not.
+        self._next_expiry_ns = now_ns + OTHERS_NS if self._store.shared else _NEVER_NS
         rows = await self._store.range(TOKENS_PART, b"x", b"y", limit=FORGOTTEN_PER_STEP)
         batch = Batch(TOKENS_PART)
         for expiry_key, _ in rows:

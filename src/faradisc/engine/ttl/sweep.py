@@ -26,6 +26,8 @@ ITEMS_PER_STEP = 25
 """Items of one commit. A step takes about as long as a round of the server's loop under load, so that
 requests do not wait for it (docs/performance.md, "A million items expire")."""
 
+HINTS_NS = 30_000_000_000
+"""How long a node of a shared store relies on what it knows of the next expiries: others write items too."""
 _ABOVE_ALL = b"\xff" * 9
 
 
@@ -39,6 +41,8 @@ class Sweeper:
         self._clock = clock
         self._delay_ns = int(delay_s * 1_000_000_000)
         self._working = asyncio.Lock()
+        self._forgotten_ns = 0
+        """When what is known of the items that expire next was last forgotten."""
 
     async def step(self) -> bool:
         """Deletes some expired items; returns False if there are none."""
@@ -47,6 +51,7 @@ class Sweeper:
     async def expire_now(self) -> int:
         """Deletes every expired item, without delay; returns their number."""
         now_ns = self._clock.now_ns()
+        self._forgotten_ns = 0
         count = 0
         while found := await self._step(now_ns):
             count += found
@@ -54,6 +59,11 @@ class Sweeper:
 
     async def _step(self, until_ns: int) -> int:
         until_s = until_ns // 1_000_000_000
+        now_ns = self._clock.now_ns()
+        if self._store.shared and now_ns >= self._forgotten_ns + HINTS_NS:
+            self._forgotten_ns = now_ns
+            for _, expiry in self._catalog.background_index.expiring():
+                expiry.forget()
         for table, expiry in self._catalog.background_index.expiring():
             if expiry.soonest_s <= until_s:
                 found = 0

@@ -10,6 +10,7 @@ from typing import Any
 
 from faradisc.capacity.inspect import observe_heat
 from faradisc.clock import LAST_NS, Clock, MovableClock
+from faradisc.engine.cluster.nodes import described_nodes
 from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.engine.tables.backfill import progress
 from faradisc.engine.tables.table import Table
@@ -99,6 +100,13 @@ class Administration:
             if not await self._work():
                 break
         return self.clock()
+
+    # --- Nodes ---
+
+    async def nodes(self) -> list[dict[str, Any]]:
+        """Returns the nodes of a shared store, oldest first; none of an embedded one."""
+        store = self._backend.store
+        return await described_nodes(store, self._backend.clock) if store.shared else []
 
     # --- Background work ---
 

@@ -1,0 +1,87 @@
+"""`faradisc nodes`: lists the servers over one PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import closing
+from typing import Any
+
+import click
+
+from faradisc.cli.databases import LOCAL_URL, address
+from faradisc.cli.failing import fail
+from faradisc.server.settings import ENVIRONMENT_PREFIX
+
+
+@click.command()
+@click.option(
+    "--url",
+    "--endpoint-url",
+    "url",
+    default=LOCAL_URL,
+    show_default=True,
+    envvar=ENVIRONMENT_PREFIX + "URL",
+    callback=address,
+    help="Endpoint of any of the servers.",
+)
+@click.option("--store", help="postgresql://... or postgres:DIRECTORY, instead of --url.")
+@click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
+def nodes(url: str, *, store: str | None, as_json: bool) -> None:
+    """List the servers over one PostgreSQL: version, heartbeat and background jobs of each.
+
+    A server is dead 10 seconds after its last heartbeat; the others then take over its jobs.
+    """
+    found = asyncio.run(_stored(store)) if store else _served(url)
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    if not found:
+        click.echo("No servers: this database is in a directory, or nothing has served the store for a day.")
+        return
+    from faradisc.cli.tables import print_table  # noqa: PLC0415 - slow to import
+
+    rows = [
+        (each["id"], each["address"], each["version"], each["status"], f"{each['age_s']} s", _jobs(each))
+        for each in found
+    ]
+    print_table(("node", "address", "version", "status", "heartbeat", "jobs"), rows)
+
+
+def _jobs(node: dict[str, Any]) -> str:
+    return ", ".join(node["leases"]) or "-"
+
+
+def _served(url: str) -> list[dict[str, Any]]:
+    from faradisc.errors import Unreachable  # noqa: PLC0415
+    from faradisc.tools.transfer.endpoints import Remote  # noqa: PLC0415 - botocore is slow to import
+
+    try:
+        with closing(Remote(url, None, local=True)) as server:
+            status, body = server.page("GET", "/_faradisc/nodes")
+        found: list[dict[str, Any]] = json.loads(body) if status == 200 else []
+    except (Unreachable, ValueError) as error:
+        fail(str(error))
+    if status != 200:
+        fail(
+            f"{url} answered {status} to GET /_faradisc/nodes: it is not a Faradisc server, or its "
+            "administration does not accept this address or these credentials."
+        )
+    return found
+
+
+async def _stored(place: str) -> list[dict[str, Any]]:
+    from faradisc.clock import SystemClock  # noqa: PLC0415 - for this option only
+    from faradisc.engine.cluster.nodes import described_nodes  # noqa: PLC0415
+    from faradisc.errors import StorageError  # noqa: PLC0415
+    from faradisc.server.lifecycle import open_shared  # noqa: PLC0415
+    from faradisc.server.settings import ServerSettings, SettingsError  # noqa: PLC0415
+
+    try:
+        opened = await open_shared(ServerSettings(store=place))
+        try:
+            return await described_nodes(opened, SystemClock())
+        finally:
+            await opened.close()
+    except (StorageError, SettingsError) as error:
+        fail(str(error))
