@@ -116,10 +116,6 @@ class AccessDeniedException(CoralError):
     pass
 
 
-class InternalFailure(CoralError):
-    status = 500
-
-
 # --- Exceptions of the service model -------------------------------------------------------------
 
 

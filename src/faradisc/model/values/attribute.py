@@ -15,7 +15,7 @@ Values inside an item are shared and never changed in place: containers are copi
 
 from __future__ import annotations
 
-from binascii import a2b_base64, b2a_base64
+from binascii import a2b_base64
 from typing import Any, TypeAlias
 
 from faradisc.model.values import number
@@ -38,10 +38,6 @@ def type_of(value: AttributeValue) -> str:
 def binary(value: AttributeValue) -> bytes:
     """Returns the bytes of a B value."""
     return a2b_base64(value["B"])
-
-
-def of_binary(data: bytes) -> AttributeValue:
-    return {"B": b2a_base64(data, newline=False).decode("ascii")}
 
 
 def compare(left: AttributeValue, right: AttributeValue) -> int:
