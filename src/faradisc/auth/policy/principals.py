@@ -72,9 +72,9 @@ def not_named(names: frozenset[str], *, allow: bool) -> Grant:
         return 0 if names & principal.names.keys() else DIRECT
 
     def deny_unless_named(principal: Principal, bounded: bool) -> int:
-        own = {principal.account, principal.arn, principal.role_arn} - {""}
-        if principal.kind == "account":
-            own = {principal.account}
+        own = {principal.account}
+        if principal.kind != "account":
+            own |= {principal.arn, principal.role_arn} - {""}
         return 0 if not bounded and ("*" in names or own <= names) else DIRECT
 
     return grant_if_unnamed if allow else deny_unless_named
