@@ -15,6 +15,7 @@ _COMMANDS = {
     "copy": "transfers.copy",
     "credentials": "credentials.credentials",
     "export": "transfers.export_table",
+    "iam": "iam.iam",
     "import": "transfers.import_files",
     "inspect": "inspect.inspect",
     "keys": "keys.keys",

@@ -39,7 +39,7 @@ async def answer_other_service(
         other = executor.other_service(service.name)
         if not other.knows(operation.name):
             raise not_offered(operation.name)
-        _check(operation, document, len(body))
+        check_members(operation, document, len(body))
         region = credential.region or executor.region
         call = Call(operation.name, document, True, region, executor.account)
         if credential.identity is not None:
@@ -85,7 +85,7 @@ def _read(target: ServiceRequest, wire: Wire, body: bytes) -> tuple[Operation, d
     return operation, wire.read(body, operation.input)
 
 
-def _check(operation: Operation, document: dict[str, Any], size: int) -> None:
+def check_members(operation: Operation, document: dict[str, Any], size: int) -> None:
     """Raises SerializationException, ValidationException."""
     try:
         _checked_shape(operation).check_request(document, size)

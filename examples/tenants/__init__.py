@@ -1,0 +1,1 @@
+"""Tenants on one server, kept apart by roles and policies: docs/guide/tenants.md."""
