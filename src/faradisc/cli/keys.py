@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from faradisc.engine.encryption.key_file import KeyFile
 
 DAY_S = 86_400
+_PIECE_BYTES = 64 * 1024
 _FILE = click.option(
     "--keys",
     "path",
@@ -158,6 +160,33 @@ def alias(path: str, name: str, key: str) -> None:
     """Make the alias NAME, such as alias/orders, name a master key. Tables keep the key that they have."""
     checked = _alias(name)
     _run(lambda: _file(path).set_alias(checked, key, _now_s()))
+
+
+@keys.command(name="open")
+@click.argument("file", type=click.File("rb"))
+def open_(file: BinaryIO) -> None:
+    """Write the content of FILE, an exported data file that is sealed, to the standard output.
+
+    The keys are those that FARADISC_KEYS or FARADISC_KMS_ENDPOINT names.
+    """
+    from faradisc.clock import SystemEntropy  # noqa: PLC0415
+    from faradisc.engine.encryption.data_keys import DataKeys  # noqa: PLC0415
+    from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
+    from faradisc.engine.exchange.compression import Damaged  # noqa: PLC0415
+    from faradisc.engine.exchange.sealed_objects import opened  # noqa: PLC0415
+    from faradisc.engine.sealing.sealer import KeyDenied  # noqa: PLC0415
+    from faradisc.engine.sealing.sealers import Sealers  # noqa: PLC0415
+    from faradisc.storage.immediate import run  # noqa: PLC0415
+
+    sealers, service = Sealers(), _run(of_environment)
+    if service is not None:
+        DataKeys(sealers, SystemEntropy(), service)
+    try:
+        content = run(opened(file, sealers))
+        while piece := content.read(_PIECE_BYTES):
+            sys.stdout.buffer.write(piece)
+    except (Damaged, KeyDenied) as error:
+        fail(f"{file.name} cannot be opened: {error}")
 
 
 def _file(path: str) -> KeyFile:

@@ -149,7 +149,7 @@ def test_no_file_has_a_secret(
     dynamodb.list_tables()  # background work is done before each request
     assert files_with(tmp_path) == []  # with the log, before RocksDB has written its files
     process = open_encrypted()
-    assert count(process.client()) == 32
+    assert count(process.client()) == 31
     keys.disable(keys.first)
     with denied("is disabled"):
         process.client().scan(TableName="table")

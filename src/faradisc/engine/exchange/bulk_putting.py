@@ -32,6 +32,7 @@ from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.object_reader import Source
 from faradisc.engine.exchange.object_storage import BucketError, ObjectStorage, access_of
 from faradisc.engine.exchange.task_store import BULK, FAILED, Task, TaskStore
+from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, ConditionFailed, Matches, Outcome, evaluate
 from faradisc.engine.tables.commit import commit_outcomes
@@ -163,7 +164,14 @@ class _Run:
     """One bulk operation in this process."""
 
     def __init__(
-        self, task: Task, tasks: TaskStore, table: Table, storage: ObjectStorage, outputs: Outputs
+        self,
+        task: Task,
+        tasks: TaskStore,
+        table: Table,
+        storage: ObjectStorage,
+        outputs: Outputs,
+        *,
+        sealers: Sealers,
     ) -> None:
         self.task = task
         self._tasks = tasks
@@ -173,7 +181,9 @@ class _Run:
         self._bucket: str = given["S3Bucket"]
         source = Source(given["InputFormat"], given.get("InputCompressionType", "NONE"))
         location = (self._bucket, given.get("S3KeyPrefix", ""))
-        self.intake = Intake(storage.opened(access_of(given)), location, source, table, task.progress)
+        self.intake = Intake(
+            storage.opened(access_of(given)), location, source, table, task.progress, sealers=sealers
+        )
         self.units = 0
         """Write units of the last step."""
 
@@ -369,7 +379,14 @@ class BulkPutting:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = _Run(task, self._tasks, table, self._storage, self._outputs_of(task))
+            run = self._run = _Run(
+                task,
+                self._tasks,
+                table,
+                self._storage,
+                self._outputs_of(task),
+                sealers=self._catalog.sealers,
+            )
         if task.status == "CANCELLING":
             await self._end(task, "CANCELLED", "Cancelled", "The bulk operation was cancelled")
             return

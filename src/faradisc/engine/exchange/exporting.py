@@ -43,7 +43,9 @@ from faradisc.engine.exchange.manifests import (
     put_manifest,
 )
 from faradisc.engine.exchange.object_storage import BucketError, Draft, ObjectStorage, access_of
+from faradisc.engine.exchange.sealed_objects import SealedWriter
 from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
+from faradisc.engine.sealing.sealer import Sealer
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import DAY_NS
 from faradisc.engine.tables.table import Table
@@ -72,12 +74,14 @@ class _Unreadable(Exception):
 class DataFileWriter:
     """A data file while it is written."""
 
-    def __init__(self, draft: Draft, name: str) -> None:
+    def __init__(self, draft: Draft, name: str, sealer: Sealer | None = None) -> None:
+        """sealer: of an encrypted table, if the object is to be sealed."""
         self.draft = draft
         self.name = name
+        self._sealed = None if sealer is None else SealedWriter(draft, sealer, name)
         self.items = 0
         self.content_bytes = 0
-        self._gzip = GzipWriter(draft)
+        self._gzip = GzipWriter(self._sealed or draft)
 
     def write(self, lines: list[bytes]) -> None:
         content = b"".join(lines)
@@ -88,14 +92,22 @@ class DataFileWriter:
     def finish(self) -> str:
         """Ends the file. Returns its MD5 in base64."""
         self._gzip.finish()
+        if self._sealed is not None:
+            self._sealed.finish()
         return self.draft.md5
 
 
 class ExportRun:
     """One export in this process."""
 
-    def __init__(self, task: Task, table: Table, storage: ObjectStorage, tasks: TaskStore) -> None:
+    def __init__(
+        self, task: Task, table: Table, storage: ObjectStorage, tasks: TaskStore, sealer: Sealer | None
+    ) -> None:
+        """sealer: of an encrypted table; it seals the objects in directories, unless the request asks for
+        AES256, which leaves it to them."""
         self.task = task
+        own = not storage.encrypts and task.shown.get("S3SseAlgorithm") is None
+        self._sealer = sealer if own else None
         self.shown = task.shown
         self.progress = task.progress
         self._tasks = tasks
@@ -154,7 +166,7 @@ class ExportRun:
 
     def _open(self) -> DataFileWriter:
         name = _draft_name(self.task)
-        self._file = DataFileWriter(self._storage.draft(self.bucket, name), name)
+        self._file = DataFileWriter(self._storage.draft(self.bucket, name), name, self._sealer)
         return self._file
 
     async def _store_file(self, file: DataFileWriter) -> None:
@@ -304,7 +316,13 @@ class Exporting:
         run = self._run
         if run is None or run.task is not task:
             self.close()
-            run = self._run = ExportRun(task, table, self._storage, self._tasks)
+            sealers, sealing = self._catalog.sealers, table.state.sealing
+            sealer = (
+                sealers.of_table(table.state.table_id) if sealing is not None and sealing.enabled else None
+            )
+            if sealer is not None:
+                await sealers.ready(sealer)
+            run = self._run = ExportRun(task, table, self._storage, self._tasks, sealer)
         if not run.started:
             await run.start()
         elif not run.read_all:

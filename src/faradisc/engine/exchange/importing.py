@@ -25,6 +25,7 @@ from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.object_reader import Record, Source
 from faradisc.engine.exchange.object_storage import BucketError, access_of
 from faradisc.engine.exchange.task_store import FAILED, IMPORT, Task, TaskStore
+from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.loading import LoadedRow, Novelty, load_rows, row_of
 from faradisc.engine.tables.table import Table
@@ -86,7 +87,14 @@ class _Run:
     """One import in this process."""
 
     def __init__(
-        self, task: Task, tasks: TaskStore, table: Table, locations: Locations, *, is_first: bool
+        self,
+        task: Task,
+        tasks: TaskStore,
+        table: Table,
+        locations: Locations,
+        *,
+        is_first: bool,
+        sealers: Sealers,
     ) -> None:
         """is_first: the table is still empty."""
         shown, progress = task.shown, task.progress
@@ -106,6 +114,7 @@ class _Run:
             source_of(shown),
             table,
             progress,
+            sealers=sealers,
         )
         self.errors = ErrorLog(
             locations.logs / "aws-dynamodb" / "imports" / task.id / "error",
@@ -218,7 +227,14 @@ class Importing:
             self.close()
             parts = table.placement.parts
             is_first = not any([any(await self._store.usage(part)) for part in parts])
-            run = self._run = _Run(task, self._tasks, table, self._locations, is_first=is_first)
+            run = self._run = _Run(
+                task,
+                self._tasks,
+                table,
+                self._locations,
+                is_first=is_first,
+                sealers=self._catalog.sealers,
+            )
         run.table = table
         step = await run.intake.step()
         if self._table_of(task) is not table:

@@ -17,6 +17,8 @@ from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.manifests import Manifests
 from faradisc.engine.exchange.object_reader import ObjectReader, Record, Source, keys_of
 from faradisc.engine.exchange.object_storage import Listing, NoSuchKey, Object, ObjectStorage
+from faradisc.engine.exchange.sealed_objects import opened
+from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.table import Table
 
 STEP_BYTES = 256 * 1024
@@ -52,10 +54,13 @@ class Intake:
         source: Source,
         table: Table,
         progress: dict[str, Any],
+        *,
+        sealers: Sealers,
     ) -> None:
         """location: bucket and prefix; progress: how far an earlier run has come, updated by `step` and
-        committed by the job."""
+        committed by the job. sealers: open sealed objects."""
         self._storage = storage
+        self._sealers = sealers
         self._bucket, self._prefix = location
         self._source = source
         self._table = table
@@ -143,6 +148,7 @@ class Intake:
         if self._manifests.want(chosen.key):
             return  # its manifest is read first, in steps of its own
         self._file = await self._manifests.fetch(chosen.key)
+        self._file = await opened(self._file, self._sealers)
         self._reader = ObjectReader(self._file, self._source, keys_of(self._table))
         self._records = self._reader.records_and_pauses
         self._to_skip = records

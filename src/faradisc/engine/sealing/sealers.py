@@ -35,6 +35,10 @@ class Sealers:
     def all(self) -> list[Sealer]:
         return list(self._owners.values())
 
+    def of_table(self, table_id: str) -> Sealer:
+        """Returns the sealer of a table that has one."""
+        return self._owners[table_id]
+
     def is_empty(self) -> bool:
         return not self._owners
 
