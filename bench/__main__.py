@@ -12,9 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench import client, expiring, instructions, large_requests, machine, report, rounds, soak, throttling
+from bench import (
+    access,
+    client,
+    expiring,
+    instructions,
+    large_requests,
+    machine,
+    report,
+    rounds,
+    soak,
+    throttling,
+)
 from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, compile_modules, install_peers
-from bench.side_by_side import STATES
+from bench.side_by_side import RIGHTS, STATES
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
 RESULTS_DIRECTORY = Path(__file__).resolve().parent / "results"
@@ -28,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "setup":
             install_peers()
             return 0
-        alone = {"soak": _soak, "throughput": _throughput, "large": _large}.get(options.command)
+        alone = {"soak": _soak, "throughput": _throughput, "large": _large, "access": _access}.get(
+            options.command
+        )
         return _run(options) if alone is None else alone(options)
     except (
         Unavailable,
@@ -60,14 +73,19 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add(
         "command",
         nargs="?",
-        choices=("run", "setup", "soak", "throughput", "large"),
+        choices=("run", "setup", "soak", "throughput", "large", "access"),
         default="run",
         help="setup installs the peers with npm; soak puts everything on one server for a long time; "
-        "throughput measures what counting and enforcing it cost; large measures GetItem beside sixteen "
-        "clients that send large requests",
+        "throughput measures what counting and enforcing it cost; access what signatures and policies cost; "
+        "large measures GetItem beside sixteen clients that send large requests",
     )
     add("--minutes", type=float, default=60, help="soak: how long (60)")
-    add("--turns", type=int, default=200, help="throughput: how many turns (200, about twelve minutes)")
+    add(
+        "--turns",
+        type=int,
+        default=200,
+        help="throughput, access: how many turns (200, about twelve minutes)",
+    )
     add("--only", type=_names(WORKLOADS), help=f"workloads, separated by commas: {', '.join(WORKLOADS)}")
     add("--servers", type=_names(PROGRAMS), help=f"servers, separated by commas: {', '.join(PROGRAMS)}")
     add("--seconds", type=int, default=5, help="length of a round (5)")
@@ -268,6 +286,16 @@ def _throughput(options: argparse.Namespace) -> int:
             throttling.run(options.turns, directory, _say) + instructions.run(directory, _say),
             True,
         ),
+    )
+
+
+def _access(options: argparse.Namespace) -> int:
+    notes = [
+        f"{options.turns} turns of {len(RIGHTS)} times {throttling.BATCH} requests over "
+        f"{throttling.CONNECTIONS} connections, {access.TURNS_PER_PROCESS} in a process"
+    ]
+    return _alone(
+        options, "access", notes, lambda directory: (access.run(options.turns, directory, _say), True)
     )
 
 

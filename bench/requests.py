@@ -21,7 +21,9 @@ CONTENT_TYPE = "application/x-amz-json-1.0"
 Operation = tuple[str, dict[str, Any]]
 """An operation's name and its request body, before encoding."""
 
-_signer = SigV4Auth(Credentials("faradiscbench", "faradiscbench"), "dynamodb", REGION)
+KEY_ID = "faradiscbench"
+"""Of the access key, and its secret too."""
+_signer = SigV4Auth(Credentials(KEY_ID, KEY_ID), "dynamodb", REGION)
 
 
 def sign(operation: str, body: dict[str, Any]) -> bytes:

@@ -94,11 +94,11 @@ def _measure(place: str, processes: int, directory: Path) -> Measured:
         own = directory / f"{place.replace(' ', '-')}-{number}"
         own.mkdir()
         states = ORDERS[number % len(ORDERS)]
-        with _serving("-" if place == IN_MEMORY else str(own), states) as (pid, ports):
+        with serving("-" if place == IN_MEMORY else str(own), states) as (pid, ports):
             connections = {}
             with contextlib.ExitStack() as open_ones:
                 for state, port in zip(states, ports, strict=True):
-                    _fill(port, population)
+                    fill(port, population)
                     connections[state] = [
                         open_ones.enter_context(socket.create_connection(("127.0.0.1", port)))
                         for _ in range(CONNECTIONS)
@@ -111,7 +111,7 @@ def _measure(place: str, processes: int, directory: Path) -> Measured:
 
 
 @contextlib.contextmanager
-def _serving(directory: str, states: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
+def serving(directory: str, states: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
     """Yields the id of a process with a copy for each state, and the copies' ports. Raises Unavailable."""
     command = (sys.executable, "-m", "bench.side_by_side", directory, *states)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -122,7 +122,7 @@ def _serving(directory: str, states: Sequence[str]) -> Iterator[tuple[int, list[
         yield process.pid, json.loads(ports)
 
 
-def _fill(port: int, population: Population) -> None:
+def fill(port: int, population: Population) -> None:
     with answers.Asker(port) as ask:
         ask("CreateTable", provisioned(table_definition(PLAIN_TABLE)))
     client.load((sign(*operation) for operation in population.load(PLAIN_TABLE)), port)
@@ -135,8 +135,8 @@ def _turns(
     for turn in range(-1, TURNS_PER_PROCESS):
         for state in ORDERS[turn % len(ORDERS)]:
             for name, batch in requests.items():
-                _ask_all(connections[state], batch)
-                measured = _ask_measured(pid, connections[state], batch)
+                ask_all(connections[state], batch)
+                measured = ask_measured(pid, connections[state], batch)
                 if turn >= 0:
                     found.setdefault((name, state), []).append(measured)
     return found
@@ -147,14 +147,14 @@ def provisioned(definition: dict[str, object]) -> dict[str, object]:
     return {**definition, "BillingMode": "PROVISIONED", "ProvisionedThroughput": UNITS}
 
 
-def _ask_measured(pid: int, connections: list[socket.socket], requests: list[bytes]) -> Batch:
+def ask_measured(pid: int, connections: list[socket.socket], requests: list[bytes]) -> Batch:
     cpu_ns, system_s = _cpu_ns(pid), machine.system_seconds(pid)
-    _ask_all(connections, requests)
+    ask_all(connections, requests)
     cpu_ns, system_s = _cpu_ns(pid) - cpu_ns, machine.system_seconds(pid) - system_s
     return Batch(cpu_ns / 1e3 / len(requests), system_s * 1e6 / len(requests))
 
 
-def _ask_all(connections: list[socket.socket], requests: list[bytes]) -> None:
+def ask_all(connections: list[socket.socket], requests: list[bytes]) -> None:
     """Sends all requests over all connections. Raises BadAnswer."""
     for first in range(0, len(requests), len(connections)):
         for connection, request in zip(connections, requests[first:], strict=False):
@@ -199,7 +199,7 @@ def _table(place: str, measured: Measured) -> Table:
         title = WORKLOADS[name].title.split(",")[0]
         for state in STATES:
             batches = [batch for process in measured.processes for batch in process[name, state]]
-            cpu_us = statistics.median(_quicker(process[name, state]) for process in measured.processes)
+            cpu_us = statistics.median(quicker(process[name, state]) for process in measured.processes)
             system = sum(batch.system_us for batch in batches) / sum(batch.cpu_us for batch in batches)
             figures = (f"{cpu_us:.1f}", f"{cpu_us * (1 - system):.1f}", f"{cpu_us * system:.1f}")
             first = (f"{title}, {state}", *figures)
@@ -221,30 +221,30 @@ _OVER = {"bare": (), "counting": ("bare",), "off": ("counting", "bare"), "enforc
 def _cost(measured: Measured, name: str, state: str, over: str) -> tuple[str, str, str, str]:
     """Returns the verdict, the state compared with, and two figures."""
     costs = [
-        _quicker(process[name, state]) / _quicker(process[name, over]) - 1 for process in measured.processes
+        quicker(process[name, state]) / quicker(process[name, over]) - 1 for process in measured.processes
     ]
-    low, high = _interval(costs)
+    low, high = interval(costs)
     target = TARGETS.get(state)
     return (
-        _judge(low, high, target[1]) if target is not None and target[0] == over else "",
+        judge(low, high, target[1]) if target is not None and target[0] == over else "",
         over,
         f"{statistics.median(costs):+.1%}",
         f"{low:+.1%} to {high:+.1%}",
     )
 
 
-def _judge(low: float, high: float, target: float) -> str:
+def judge(low: float, high: float, target: float) -> str:
     """Returns "met", "missed" or, if the target is between the bounds, "open"."""
     return "open" if low < target <= high else verdict(high < target)
 
 
-def _quicker(batches: Sequence[Batch]) -> float:
+def quicker(batches: Sequence[Batch]) -> float:
     """Returns the mean of the faster half."""
     figures = sorted(batch.cpu_us for batch in batches)
     return statistics.mean(figures[: (len(figures) + 1) // 2])
 
 
-def _interval(costs: Sequence[float]) -> tuple[float, float]:
+def interval(costs: Sequence[float]) -> tuple[float, float]:
     """Returns the interval of 95 % of the medians of resampled processes (bootstrap)."""
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(costs, k=len(costs))) for _ in range(DRAWS))

@@ -9,21 +9,23 @@ and tags are part of that.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from faradisc.auth.identity import Identity
 from faradisc.auth.policy.evaluate import evaluate
 from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Request, Value
+from faradisc.engine.tables.table import Table
 from faradisc.errors import AccessDeniedException
-from faradisc.operations.access.conditions import Conditions
+from faradisc.operations.access.conditions import LEADING_KEYS, Conditions
 from faradisc.operations.access.grants import resource_policy_of
 from faradisc.operations.access.needs import SERVICE, Need, needs_of
 from faradisc.operations.call import Backend, Call
 
 Observer = Callable[[Call, Request, Decision], None]
 
+_OF_ONE_ITEM: Final = frozenset({"GetItem", "PutItem", "UpdateItem", "DeleteItem"})
 _CACHED_MAX: Final = 4096
 """Questions and decisions cached of one identity; beyond, all are forgotten."""
 _CACHED_CHARACTERS_MAX: Final = 256
@@ -42,6 +44,29 @@ class _Start:
         """The decision, or the condition key that an evaluation asks for first."""
 
 
+class _ItemStart:
+    """The start of an operation on one item, by the table's name in requests: most requests end here."""
+
+    __slots__ = ("_key", "_kind", "_start", "_table")
+
+    def __init__(self, start: _Start, table: Table) -> None:
+        self._start = start
+        self._table = table
+        self._key = table.key.hash[0]
+        self._kind = table.key.types[self._key]
+
+    def allows(self, backend: Backend, call: Call, decided: Mapping[Any, Any]) -> bool:
+        """Whether a cached decision allows the request, which asks for no key or for LeadingKeys only."""
+        request, start = call.request, self._start
+        if backend.catalog.named(request["TableName"], call.region, call.account) is not self._table:
+            return False
+        following = start.next
+        if following == LEADING_KEYS and call.values_ok:
+            value = request["Item" if call.operation == "PutItem" else "Key"].get(self._key)
+            following = None if value is None else decided.get((start, (value.get(self._kind),)))
+        return type(following) is Decision and following.allowed
+
+
 class Authorizer:
     """Of one database."""
 
@@ -55,8 +80,21 @@ class Authorizer:
 
         Raises AccessDeniedException; ValidationException for a malformed ARN, expression or statement.
         """
+        assert call.caller is not None
+        of_one_item = call.operation in _OF_ONE_ITEM and self.observer is None
+        decided = call.caller.identity.decided
+        if of_one_item:
+            name = (call.operation, call.request["TableName"])
+            known: _ItemStart | None = decided.get(name)
+            if known is not None and known.allows(self._backend, call, decided):
+                return
         for need in needs_of(self._backend, call):
             self.require(call, need)
+            if not of_one_item or len(decided) >= _CACHED_MAX:
+                continue
+            start: _Start | None = decided.get((need.service, need.name, need.resource))
+            if start is not None and need.table is not None and start.state is need.table.state:
+                decided[name] = _ItemStart(start, need.table)
 
     def require(self, call: Call, need: Need) -> None:
         """Tests one need of a request. Raises AccessDeniedException and ValidationException."""

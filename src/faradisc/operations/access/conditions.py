@@ -37,6 +37,7 @@ from faradisc.model.values.schema import KeySchema
 from faradisc.operations.access.needs import Need
 from faradisc.operations.call import Backend, Call, Caller
 
+LEADING_KEYS: Final = "dynamodb:leadingkeys"
 _SINGLE_WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 _READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect"})
 _ITEM_ACTIONS: Final = _READS | _SINGLE_WRITES | {"BatchWriteItem", "ConditionCheckItem"}
@@ -312,7 +313,7 @@ class Conditions(Mapping[str, Value]):
 Finder = Callable[[Conditions], Value | None]
 
 _KEYS: Final[Mapping[str, Finder]] = {
-    "dynamodb:leadingkeys": lambda conditions: conditions.partition_values(0),
+    LEADING_KEYS: lambda conditions: conditions.partition_values(0),
     "dynamodb:firstpartitionkeyvalues": lambda conditions: conditions.partition_values(0),
     "dynamodb:secondpartitionkeyvalues": lambda conditions: conditions.partition_values(1),
     "dynamodb:thirdpartitionkeyvalues": lambda conditions: conditions.partition_values(2),
