@@ -21,6 +21,7 @@ _CREATED_MEANWHILE = ("23505", "42P06", "42P07")
 SESSION = {
     "application_name": "faradisc",
     "default_transaction_isolation": "read committed",
+    "synchronous_commit": "on",
     # Every statement reads by a primary key: plans do not depend on statistics, and are made once.
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",

@@ -37,11 +37,12 @@ def translated(error: Exception) -> StorageError:
     if isinstance(error, StorageError):
         return error
     state = sqlstate(error)
+    text = str(error).partition("\n")[0]  # without details and hints
     if state in _SENTENCES:
         kind = Full if state == DISK_FULL else IOFailed
-        return kind(f"{_SENTENCES[state]}: {error}.")
+        return kind(f"{_SENTENCES[state]}: {text}.")
     if state:
-        return IOFailed(f"PostgreSQL: {error} ({state}).")
+        return IOFailed(f"PostgreSQL: {text} ({state}).")
     if isinstance(error, ValueError):
         return StorageError(f"The address of PostgreSQL cannot be used: {error}.")
     if type(error).__name__ == "TargetServerAttributeNotMatched":

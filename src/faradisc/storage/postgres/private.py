@@ -62,7 +62,7 @@ class PrivatePostgres:
     def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
         """settings: of PostgreSQL, beside SETTINGS; used by the process that starts it."""
         self._directory = directory.absolute()
-        self._data = self._directory / "data"
+        self.data = self._directory / "data"
         self._settings = {**SETTINGS, **(settings or {})}
         self._users: IO[bytes] | None = None
         self._as_nobody = sys.platform != "win32" and os.geteuid() == 0
@@ -84,6 +84,10 @@ class PrivatePostgres:
                 text = f"{self._directory} cannot be used for PostgreSQL: {error.strerror or error}."
                 raise Unwritable(text) from error
             raise
+        return self.dsn
+
+    @property
+    def dsn(self) -> str:
         return f"postgresql://faradisc@/postgres?host={quote(str(self._sockets), safe='')}"
 
     def revive(self) -> None:
@@ -107,7 +111,7 @@ class PrivatePostgres:
 
     def stop(self, mode: str) -> None:
         """Stops the server even if it is used. mode: smart, fast or immediate."""
-        self._run("pg_ctl", "stop", "-D", self._data, "-m", mode, "-w", "-t", WAIT_S)
+        self._run("pg_ctl", "stop", "-D", self.data, "-m", mode, "-w", "-t", WAIT_S)
 
     def _make_directory(self) -> None:
         missing = [each for each in (self._directory, *self._directory.parents) if not each.exists()]
@@ -139,7 +143,7 @@ class PrivatePostgres:
 
     def _start(self) -> None:
         """Starts the server unless it runs; the start is locked. Raises StorageError, OSError."""
-        if not self._data.exists():
+        if not self.data.exists():
             self._create()
         sockets = self._sockets
         self._own(sockets)
@@ -147,9 +151,9 @@ class PrivatePostgres:
             if probe.connect_ex(str(sockets / SOCKET_NAME)) == 0:
                 return
         settings = {**self._settings, "unix_socket_directories": str(sockets)}
-        log = self._data / "server.log"
+        log = self.data / "server.log"
         started = self._run(
-            *("pg_ctl", "start", "-D", self._data, "-l", log, "-w", "-t", WAIT_S),
+            *("pg_ctl", "start", "-D", self.data, "-l", log, "-w", "-t", WAIT_S),
             *("-o", " ".join(f"-c {name}='{value}'" for name, value in settings.items())),
         )
         if started.returncode:
@@ -168,7 +172,7 @@ class PrivatePostgres:
         if created.returncode:
             shutil.rmtree(draft, ignore_errors=True)
             raise IOFailed(f"PostgreSQL in {self._directory} cannot be created: {_reason(created, [])}.")
-        draft.rename(self._data)
+        draft.rename(self.data)
 
     def _own(self, directory: Path) -> None:
         """Creates a directory that only PostgreSQL's user can enter."""
