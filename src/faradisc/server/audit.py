@@ -14,12 +14,12 @@ import logging
 import os
 import re
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, Final, cast
 
 import orjson
@@ -39,6 +39,8 @@ FILE_BYTES: Final = 64 << 20
 WAITING_MAX: Final = 100_000
 """Events that wait to be written; further ones are lost."""
 BATCH_MAX: Final = 1000
+PAUSE_S: Final = 0.2
+"""Between two batches: to wake the other thread for each event would cost more than to record it."""
 CLOSE_S: Final = 5.0
 
 _READS: Final = re.compile(r"Get|List|Describe|Query|Scan|BatchGet|TransactGet|Search|Simulate")
@@ -52,7 +54,7 @@ Decisions = list[tuple[str, Decision]]
 """By resource."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _Event:
     now_ns: int
     service: str
@@ -129,7 +131,8 @@ class AuditLog:
         self._is_verified = is_verified
         self._decided: dict[int, Decisions] = {}
         """Of the calls under way, by their `id`."""
-        self._queue: SimpleQueue[_Event | None] = SimpleQueue()
+        self._waiting: deque[_Event] = deque()
+        self._stop = threading.Event()
         self._dropped = self._reported = self._unwritten = 0
         """Events that were lost: because too many waited, of these reported, and because of the disk."""
         self._file = self._opened()
@@ -148,8 +151,8 @@ class AuditLog:
         response = await answer(cast(Executor, watch), request, watch.authenticate)
         if request.method == "POST":
             event = self._event(request, response, watch)
-            if self._queue.qsize() < WAITING_MAX:
-                self._queue.put(event)
+            if len(self._waiting) < WAITING_MAX:
+                self._waiting.append(event)
             else:
                 self._dropped += 1
         return response
@@ -184,27 +187,26 @@ class AuditLog:
 
     def close(self) -> None:
         """Writes what waits, for some seconds at most."""
-        self._queue.put(None)
+        self._stop.set()
         self._writer.join(CLOSE_S)
 
     # --- The other thread ------------------------------------------------------------------------
 
     def _write_all(self) -> None:
-        event = self._queue.get()
-        while event is not None:
-            batch = [event]
-            while len(batch) < BATCH_MAX and not self._queue.empty() and event is not None:
-                event = self._queue.get()
-                batch += [] if event is None else [event]
-            try:
-                self._append(b"".join(map(self._line, batch)))
-                self._report_losses()
-            except OSError as error:
-                if not self._unwritten:
-                    _log.error("the audit log %s cannot be written, and misses events: %s", self._path, error)
-                self._unwritten += len(batch)
-            if event is not None:
-                event = self._queue.get()
+        is_last = False
+        while not is_last:
+            is_last = self._stop.wait(PAUSE_S)
+            while self._waiting:
+                batch = [self._waiting.popleft() for _ in range(min(BATCH_MAX, len(self._waiting)))]
+                try:
+                    self._append(b"".join(map(self._line, batch)))
+                    self._report_losses()
+                except OSError as error:
+                    if not self._unwritten:
+                        _log.error(
+                            "the audit log %s cannot be written, and misses events: %s", self._path, error
+                        )
+                    self._unwritten += len(batch)
         os.close(self._file)
 
     def _report_losses(self) -> None:
