@@ -32,7 +32,10 @@ ROWS = (
         "tools.consumers",
         "engine.workers",
     ),
-    ("language.partiql", "engine.vectors", "engine.sealing", "tools.planner", "engine.cluster"),
+    (
+        *("language.partiql", "engine.vectors", "engine.sealing", "engine.catalog_log", "tools.planner"),
+        "engine.cluster",
+    ),
     ("engine.streams", "engine.throughput"),
     ("engine.tables",),
     ("engine.encryption",),

@@ -38,13 +38,13 @@ from faradisc.engine.workers import Job, Workers
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.operations.call import Backend, Call, no_yield
-from faradisc.operations.registry import OPERATIONS
+from faradisc.operations.registry import FOLLOW_LATE, OPERATIONS, Operation
 from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.http import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices
-from faradisc.storage.api import Store
+from faradisc.storage.api import Stale, Store
 
 if TYPE_CHECKING:
     from faradisc.engine.cluster.cluster import Cluster
@@ -160,6 +160,7 @@ class Database:
             self._keeping_up = Workers(jobs)
             own = (*jobs, *own)
             cluster.add_followers(
+                catalog.refresh,
                 backend.backups.follow,
                 backend.exchange.tasks.follow,
                 self.other_services.follow,
@@ -293,7 +294,11 @@ class Database:
         Called repeatedly by the server's loop, by the in-process client between its requests, and by
         simulations.
         """
-        return await self._workers.step()
+        try:
+            return await self._workers.step()
+        except Stale:
+            await self.backend.catalog.refresh()
+            return True
 
     async def keep_up(self) -> bool:
         """Runs the jobs by which a node knows of the others, if they are due. `work` does too; a server calls
@@ -351,7 +356,10 @@ class Database:
         try:
             if call.caller is not None:
                 self.authorizer.check(call)
-            result = await operation.handler(self.backend, call)
+            if self.cluster is None:
+                result = await operation.handler(self.backend, call)
+            else:
+                result = await self._execute_shared(operation, call)
         except RequestRuleError as error:
             self._request_counter.rejected(call, error)
             if operation.enveloped:
@@ -381,6 +389,21 @@ class Database:
         if call.stats is not None:
             self._request_counter.succeeded(call, call.stats, elapsed)
         return result
+
+    async def _execute_shared(self, operation: Operation, call: Call) -> dict[str, Any]:
+        """Runs an operation beside other nodes: with the tables as they are, even if another node has just
+        changed them."""
+        catalog = self.backend.catalog
+        if operation.name not in FOLLOW_LATE:
+            await catalog.refresh()
+        if operation.name == "BatchExecuteStatement":  # which repeats single statements
+            return await operation.handler(self.backend, call)
+
+        def attempt() -> Awaitable[dict[str, Any]]:
+            call.first_table = call.stats = None
+            return operation.handler(self.backend, call)
+
+        return await catalog.with_newest(attempt)
 
     async def reset(self) -> None:
         """Drops every table at once, protected or not, and every backup."""

@@ -57,11 +57,9 @@ class SlowStore(MemoryStore):
             for _ in range(self._random.choice((1, 2, 3, 15))):
                 await asyncio.sleep(0)
 
-    async def get(
-        self, part: bytes, keys: Sequence[bytes], *, for_update: bool = False, stale_ok: bool = False
-    ) -> list[Row | None]:
-        rows = await super().get(part, keys, for_update=for_update, stale_ok=stale_ok)
-        if not for_update:
+    async def get(self, part: bytes, keys: Sequence[bytes], **more: Any) -> list[Row | None]:
+        rows = await super().get(part, keys, **more)
+        if not more.get("for_update"):
             await self._wait()
         return rows
 
@@ -70,8 +68,8 @@ class SlowStore(MemoryStore):
         await self._wait()
         return rows
 
-    async def read_many(self, keys: Sequence[tuple[bytes, bytes]]) -> list[Row | None]:
-        rows = await super().read_many(keys)
+    async def read_many(self, keys: Sequence[tuple[bytes, bytes]], **more: Any) -> list[Row | None]:
+        rows = await super().read_many(keys, **more)
         await self._wait()
         return rows
 

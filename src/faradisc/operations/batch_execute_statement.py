@@ -10,6 +10,7 @@ Source: expressions.md section 7, errors.md section 8; charges, capacity-consump
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from faradisc.capacity.throttle import Throttle, Throttled
@@ -90,10 +91,8 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
     throttled = 0
     for member in members:
         try:
-            if isinstance(member.action, _Read):
-                await _read(backend, member, member.action, charges)
-            elif member.action is not None:
-                await _write(backend, member, member.action, charges)
+            if member.action is not None:
+                await backend.catalog.with_newest(partial(_execute, backend, member, member.action, charges))
         except ApiError as error:
             member.fail(error)
         except Throttled as rejection:
@@ -154,11 +153,21 @@ def _check_distinct(members: list[_Member]) -> None:
         seen.add(location)
 
 
+async def _execute(backend: Backend, member: _Member, action: _Read | Write, charges: Charges) -> None:
+    if isinstance(action, _Read):
+        await _read(backend, member, action, charges)
+    else:
+        await _write(backend, member, action, charges)
+
+
 async def _read(backend: Backend, member: _Member, read: _Read, charges: Charges) -> None:
     prepared = member.prepared
     assert prepared is not None
+    table = prepared.table.newest
+    if table.state.status == "DELETING":
+        raise ResourceNotFoundException
     found, half_units = await read_and_charge(
-        backend.store, prepared.table, read.key, consistent=read.consistent, in_insights=False
+        backend.store, table, read.key, consistent=read.consistent, in_insights=False
     )
     charges[prepared.table_name].table += half_units
     shown = shape_items([found] if found is not None else [], read.condition, prepared.columns)

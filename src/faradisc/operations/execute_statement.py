@@ -238,7 +238,15 @@ class _Reading:
         if self.merged:
             return await self._read_merged(backend, key_ranges, limit, usage)
         in_order = key_ranges[::-1] if self.reverse else key_ranges
-        return await read_page(backend.store, in_order, limit=limit, reverse=self.reverse, usage=usage)
+        return await self._page(backend, in_order, limit, usage)
+
+    async def _page(
+        self, backend: Backend, key_ranges: Sequence[KeyRange], limit: int | None, usage: PageUsage | None
+    ) -> Page:
+        epoch = self.table.epoch
+        return await read_page(
+            backend.store, key_ranges, epoch=epoch, limit=limit, reverse=self.reverse, usage=usage
+        )
 
     async def _read_merged(
         self, backend: Backend, key_ranges: list[KeyRange], limit: int | None, usage: PageUsage | None
@@ -250,9 +258,7 @@ class _Reading:
         """
         found: list[tuple[bytes, int, bytes, bool]] = []
         for at, key_range in enumerate(key_ranges):
-            page = await read_page(
-                backend.store, (key_range,), limit=limit, reverse=self.reverse, usage=usage
-            )
+            page = await self._page(backend, (key_range,), limit, usage)
             for payload in page.records:
                 row_key = self.placement.row_key(item_record.decode(payload))
                 ends = page.ended_by_bound and payload is page.records[-1]

@@ -176,4 +176,19 @@ _LIST = (
     ),
 )
 
+FOLLOW_LATE = frozenset(
+    {
+        *("GetItem", "PutItem", "UpdateItem", "DeleteItem", "Query", "Scan", "SearchVectors", "BatchGetItem"),
+        *(
+            "BatchWriteItem",
+            "TransactGetItems",
+            "TransactWriteItems",
+            "ExecuteStatement",
+            "ExecuteTransaction",
+        ),
+    }
+)
+"""Operations that commit at most once and use the tables in memory: they look for changes that other nodes
+have made only when a table is missing, has changed or does not fit the request. All others look first."""
+
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}

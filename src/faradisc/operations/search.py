@@ -150,7 +150,12 @@ def _start_key_names(table: Table, index: Index | None) -> tuple[str, ...]:
 async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
     """Reads one page and returns the answer."""
     page = await read_page(
-        backend.store, search.key_ranges, limit=search.limit, reverse=search.reverse, usage=search.usage
+        backend.store,
+        search.key_ranges,
+        epoch=search.table.epoch,
+        limit=search.limit,
+        reverse=search.reverse,
+        usage=search.usage,
     )
     return await answer_page(backend, call, search, page, call.request["TableName"])
 

@@ -248,10 +248,8 @@ class Store(ReadOnlyStore, Protocol):
         ...
 
 
-class Stale(Exception):
-    """A part has another epoch than the caller's. Nothing was done: read the definition again and repeat.
-
-    It is no StorageError: the store is well."""
+class Stale(errors.StorageError):
+    """A part has another epoch than the caller's. Nothing was done: read the definition again and repeat."""
 
 
 class Unknown(errors.StorageError):

@@ -67,7 +67,7 @@ def test_pages_together_have_every_row(
     monkeypatch.setattr(reads, "ROWS_PER_READ_MAX", rows_per_read)
     key_ranges, found = KEY_RANGES, []
     for _ in range(len(ALL) + 1):
-        page = run(read_page(store, key_ranges, limit=limit, reverse=reverse))
+        page = run(read_page(store, key_ranges, epoch=0, limit=limit, reverse=reverse))
         found += names(page)
         sizes = [item_record.size_of(stored) for stored in page.records]
         assert page.size_bytes == sum(sizes)
@@ -82,11 +82,11 @@ def test_pages_together_have_every_row(
 
 
 def test_a_page_stays_within_its_key_range(store: MemoryStore) -> None:
-    page = run(read_page(store, [KeyRange(b"a", b"03", b"06")], limit=None))
+    page = run(read_page(store, [KeyRange(b"a", b"03", b"06")], epoch=0, limit=None))
     assert names(page) == [(b"a", 3), (b"a", 4), (b"a", 5)]
     assert not page.ended_by_bound
 
 
 def test_an_empty_key_range_gives_an_empty_page(store: MemoryStore) -> None:
-    page = run(read_page(store, [KeyRange(b"b", None, None)], limit=1))
+    page = run(read_page(store, [KeyRange(b"b", None, None)], epoch=0, limit=1))
     assert (page.records, page.size_bytes, page.ended_by_bound) == ([], 0, False)

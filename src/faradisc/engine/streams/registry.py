@@ -2,8 +2,8 @@
 
 The streams' part of the store (resource 0) has a row per stream: its resource number, and its state as JSON.
 All of it is in memory too. A stream is switched on or off in the commit of its table's row, so the catalog
-writes these rows (`batch_for`, `put`). Everything later is done here, by a step of the background work, or by
-a reader of the stream before that step has run.
+writes these rows (`batches_for`, `put`). Everything later is done here, by a step of the background work, or
+by a reader of the stream before that step has run.
 
 A roll closes shards that are some hours old, or whose partition has split. It is two commits: the entries
 that end the shards, then the row with the log sequences of these ends. Readers take the stream's lock, so
@@ -12,7 +12,7 @@ none sees the state between; entries without a row, left by a crash, end nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,16 +20,16 @@ import orjson
 
 from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.catalog_log import CatalogLog, Followed
 from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.records import ChangeRecorder, created_ms, shard_end
 from faradisc.engine.streams.shards import Shard, children, first_shards, slots_for
 from faradisc.engine.streams.stream import RETENTION_NS, Stream, StreamState, label_of
-from faradisc.errors import InternalServerError
 from faradisc.limits import SHARD_LIFETIME_S
 from faradisc.model.codec.keyspace import STREAMS_PART
-from faradisc.storage.api import Batch, Conflict, Part, Store
+from faradisc.storage.api import Batch, Conflict, Part, Row, Stale, Store
 
 Name = tuple[str, str, str]
 """Namespace, table name, label."""
@@ -61,6 +61,7 @@ class Streams:
     def __init__(
         self,
         store: Store,
+        log: CatalogLog,
         clock: Clock,
         entropy: Entropy,
         *,
@@ -71,6 +72,7 @@ class Streams:
     ) -> None:
         """partitions: where the partitions of an open stream's table begin, as in StreamedTable."""
         self.store = store
+        self._log = log
         self._partitions = partitions
         self._sealers = sealers
         self.clock = clock
@@ -81,15 +83,28 @@ class Streams:
         self._names: dict[Name, Stream] = {}
         self._due_ns = 0
         """Nothing is due before this time."""
+        log.add(Followed(STREAMS_PART, self._row_keys, self._take_over))
 
     async def load(self) -> None:
         """Loads every stream."""
         low: bytes | None = b""
         while low is not None:
             rows = await self.store.range(STREAMS_PART, low, None, limit=1000)
-            for _, (_, payload) in rows:
-                self.put(StreamState.from_json(orjson.loads(payload)))
+            self._take_over(rows)
             low = rows[-1][0] + b"\x00" if rows else None
+
+    def _row_keys(self) -> Iterator[bytes]:
+        return (stream.row_key for stream in self._streams.values())
+
+    def _take_over(self, rows: Sequence[tuple[bytes, Row | None]]) -> None:
+        """Takes over rows that are read for the first time, or that another node may have changed."""
+        for key, row in rows:
+            known = self._streams.get(int.from_bytes(key, "big"))
+            if row is None:
+                if known is not None:
+                    self._remove(known)
+            elif known is None or known.version != row[0]:
+                self.put(StreamState.from_json(orjson.loads(row[1]))).version = row[0]
 
     # --- Finding ---
 
@@ -147,14 +162,23 @@ class Streams:
     def stream(self, resource: int) -> Stream:
         return self._streams[resource]
 
-    async def batch_for(self, state: StreamState) -> Batch:
-        """Returns the batch that stores a state."""
+    def batches_for(self, state: StreamState) -> list[Batch]:
+        """Returns the batches that store a state, unless another node has changed it since it was read; call
+        `committed` after their commit."""
         key = state.resource.to_bytes(4, "big")
-        (row,) = await self.store.get(STREAMS_PART, (key,), for_update=True)
-        check = (key, row[0] if row is not None else 0)
-        return Batch(STREAMS_PART, checks=[check], puts=[(key, orjson.dumps(state.to_json()))])
+        known = self._streams.get(state.resource)
+        row = (key, orjson.dumps(state.to_json()))
+        stored = Batch(STREAMS_PART, checks=[(key, 0 if known is None else known.version)], puts=[row])
+        return [stored, *self._log.batches(STREAMS_PART, key)]
 
-    def put(self, state: StreamState) -> None:
+    async def committed(self, state: StreamState) -> None:
+        """Notes that a state is stored."""
+        stream = self._streams[state.resource]
+        (row,) = await self.store.get(STREAMS_PART, (stream.row_key,), for_update=True)
+        if row is not None and row[1] == orjson.dumps(state.to_json()):
+            stream.version = row[0]  # else another node has changed it since, and the log brings that
+
+    def put(self, state: StreamState) -> Stream:
         """Sets the state in memory."""
         stream = self._streams.get(state.resource)
         if stream is None:
@@ -164,6 +188,7 @@ class Streams:
         self._due_ns = 0
         if state.sealing is not None:
             self._sealers.attach(_owner(state), state.sealing, (state.resource,))
+        return stream
 
     def take_back(self, resource: int, state: StreamState | None) -> None:
         """Undoes a `put`: sets an earlier state, or removes the stream."""
@@ -190,9 +215,10 @@ class Streams:
         """
         streams, self._streams, self._names = list(self._streams.values()), {}, {}
         ended = [(each.row_key, orjson.dumps(replace(each.state, ended_ns=0).to_json())) for each in streams]
+        keys = [stream.row_key for stream in streams]
         return (
             Batch(STREAMS_PART, puts=ended),
-            Batch(STREAMS_PART, deletes=[stream.row_key for stream in streams]),
+            Batch(STREAMS_PART, deletes=keys),
             [part for stream in streams for part in stream.parts],
         )
 
@@ -201,7 +227,8 @@ class Streams:
     ) -> None:
         """Replaces the policy of a stream; `change` gets the present one, and may raise an ApiError."""
         async with stream.rolling:
-            await self._store(stream, replace(stream.state, policy=change(stream.state.policy)))
+            state = stream.state
+            await self._store(stream, state, replace(state, policy=change(state.policy)))
 
     # --- For readers ---
 
@@ -264,7 +291,8 @@ class Streams:
             self._remove(stream)
             for part in stream.parts:
                 await self.store.clear(part)
-            await self.store.commit([Batch(STREAMS_PART, deletes=[stream.row_key])])
+            gone = Batch(STREAMS_PART, deletes=[stream.row_key])
+            await self.store.commit([gone, *self._log.batches(STREAMS_PART, stream.row_key)])
             return
         try:
             async with stream.rolling:
@@ -303,7 +331,7 @@ class Streams:
             }
             shards = [closed.get(shard.id, shard) for shard in state.shards]
             shards += children(closing, bounds, began_ns, lasts, state.label)
-            await self._store(stream, replace(state, shards=shards))
+            await self._store(stream, state, replace(state, shards=shards))
         stream.partitions = partitions
 
     async def _forget_shards(self, stream: Stream, now_ns: int) -> None:
@@ -311,12 +339,17 @@ class Streams:
         shards = stream.state.shards
         kept = [each for each in shards if each.ended_ns is None or now_ns < each.ended_ns + RETENTION_NS]
         if len(kept) < len(shards):
-            await self._store(stream, replace(stream.state, shards=kept))
+            await self._store(stream, stream.state, replace(stream.state, shards=kept))
 
-    async def _store(self, stream: Stream, state: StreamState) -> None:
-        if isinstance(await self.store.commit([await self.batch_for(state)]), Conflict):
-            raise InternalServerError  # another process owns the stream; none does on an embedded store
-        stream.state = state
+    async def _store(self, stream: Stream, before: StreamState, state: StreamState) -> None:
+        """Stores what has become of a state. Raises Stale when another node has changed it too."""
+        if stream.state is not before or isinstance(
+            await self.store.commit(self.batches_for(state)), Conflict
+        ):
+            raise Stale
+        if stream.state is before:  # else the log has been faster
+            stream.state = state
+        await self.committed(state)
         self._due_ns = 0
 
     async def _trim(self, stream: Stream, now_ns: int) -> int:

@@ -67,10 +67,15 @@ class StreamState:
 class Stream:
     """A live stream. `state` is replaced, never changed."""
 
-    __slots__ = ("arn", "denied_until_ns", "key", "partitions", "parts", "rolling", "state", "trim_due_ns")
+    __slots__ = (
+        *("arn", "denied_until_ns", "key", "partitions", "parts", "rolling", "state", "trim_due_ns"),
+        "version",
+    )
 
     def __init__(self, state: StreamState) -> None:
         self.state = state
+        self.version = 0
+        """Version of its row; 0 until that is committed."""
         self.arn = stream_arn(state.region, state.account, state.table_name, state.label)
         self.parts = parts_of(state.resource, state.slots)
         self.key = KeySchema.of_elements(state.key_schema, state.types)

@@ -63,7 +63,8 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     keys = [key for key, _ in rows]
     found = await store.get(part, keys, for_update=True)
     present = [(key, row) for key, row in zip(keys, found, strict=True) if row is not None]
-    batches = Batches({part: Batch(part, checks=[(key, version) for key, (version, _) in present])})
+    batches = Batches({part: table.item_batch(part)})
+    batches[part].checks += [(key, version) for key, (version, _) in present]
     added = await add_missing(store, index, [payload for _, (_, payload) in present], batches)
     moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
     batches[JOBS_PART] = Batch(

@@ -11,7 +11,7 @@ same commit and stays readable (engine/streams/registry.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -38,15 +38,20 @@ from faradisc.errors import (
     StorageError,
 )
 from faradisc.limits import TABLES_MAX
-from faradisc.storage.api import Batch
+from faradisc.model.codec.keyspace import STREAMS_PART
+from faradisc.storage.api import Batch, Stale
+
+EPOCH_BYTES = 7
 
 
 class Catalog(TableLookup):
     async def load(self) -> None:
         """Reads every table, and finishes the deletions that a crash has interrupted."""
-        await self.streams.load()
+        await self.log.start()
         await self.throughput.load()
-        for state, version in await self._rows.load():
+        rows = await self._rows.load()
+        await self.streams.load()  # after the tables, so that none has a stream that is not known
+        for state, version in rows:
             self._tables[state.namespace, state.name] = self._attach(state, version)
         for table in list(self._tables.values()):
             await clear_parts(self._store, dropped_parts(table), if_held=True)
@@ -64,7 +69,8 @@ class Catalog(TableLookup):
 
         settings: further fields of TableState. Raises ResourceInUseException, LimitExceededException.
         """
-        async with self.change_lock:
+
+        async def attempt() -> Table:
             namespace = self.namespace(region, account)
             present = self._tables.get((namespace, name))
             if present is not None and self._current_state_of(present) is not None:
@@ -95,6 +101,8 @@ class Catalog(TableLookup):
             version = self._rows.deleted.get((namespace, name), 0)
             return await self._commit(state, version, numbers, stream)
 
+        return await self._at_its_turn(attempt)
+
     async def update(
         self,
         table: Table,
@@ -109,7 +117,8 @@ class Catalog(TableLookup):
         that status ends, a transition after the partitions for it exist. It may raise an ApiError.
         Raises ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
         """
-        async with self.change_lock:
+
+        async def attempt() -> Table:
             current = self._present(table)
             if not while_in_use:
                 check_not_in_use(current.state, for_update=True)
@@ -131,6 +140,8 @@ class Catalog(TableLookup):
             self.throughput.prepare(updated.meter, raised, now_ns)
             await self._clear_dropped(current, updated)
             return updated
+
+        return await self._at_its_turn(attempt)
 
     async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
         """Starts to raise the warm throughput of a table (None) or global index. It is available a transition
@@ -166,7 +177,8 @@ class Catalog(TableLookup):
         row_owner: committed with the deletion; takes over the table's own rows, which then stay.
         Raises ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
         """
-        async with self.change_lock:
+
+        async def attempt() -> Table:
             current = self._present(table)
             if not while_in_use:
                 check_not_in_use(current.state)
@@ -183,6 +195,18 @@ class Catalog(TableLookup):
             await self._clear(deleting)
             return deleting
 
+        return await self._at_its_turn(attempt)
+
+    async def _at_its_turn(self, attempt: Callable[[], Awaitable[Table]]) -> Table:
+        """Makes one change; again, from the tables as they are then, when another node was faster."""
+        async with self.change_lock:
+            while True:
+                try:
+                    return await attempt()
+                except Stale:
+                    if not await self.log.follow():
+                        raise
+
     async def drop_all(self) -> None:
         """Deletes every table at once, whatever its state or protection, and every stream.
 
@@ -193,7 +217,14 @@ class Catalog(TableLookup):
             tables = list(self._tables.values())
             self._tables.clear()
             states = [
-                replace(table.state, status="DELETING", status_until_ns=0, owner_job=None, stream=None)
+                replace(
+                    table.state,
+                    status="DELETING",
+                    status_until_ns=0,
+                    owner_job=None,
+                    stream=None,
+                    epoch=self._new_epoch(),
+                )
                 for table in tables
             ]
             for table, state in zip(tables, states, strict=True):
@@ -204,12 +235,16 @@ class Catalog(TableLookup):
             ended_streams, without_streams, stream_parts = self.streams.drop_all()
             if not without_rows.deletes and not without_streams.deletes:
                 return
-            await self._store.commit([deleted, ended_streams])
+            fences = (
+                [fence for table in tables for fence in table.newest.fences()] if self._store.shared else []
+            )
+            gone = self.log.batches(STREAMS_PART, *without_streams.deletes)
+            await self._store.commit([deleted, ended_streams, *gone, *fences])
             for table in tables:
                 await self._clear(table)
             for part in stream_parts:
                 await self._store.clear(part)
-            await self._store.commit([without_rows, without_streams])
+            await self._store.commit([without_rows, without_streams, *gone])
 
     def _present(self, table: Table) -> Table:
         """Returns the table after all earlier changes. Raises ResourceNotFoundException."""
@@ -262,28 +297,43 @@ class Catalog(TableLookup):
         stream: StreamState | None,
         also: Batch | None = None,
     ) -> Table:
-        """Commits a table's state, together with the state of a stream that begins or ends, and `also`."""
+        """Commits a table's state, together with the state of a stream that begins or ends, and `also`.
+
+        On a shared store the table gets another epoch, so that other nodes cannot use it without the change;
+        and this node not before the change is made. Raises Stale there when another node was faster.
+        """
         further = [] if also is None else [also]
         stream_before = None
         if stream is not None:
-            further.append(await self.streams.batch_for(stream))
+            further += self.streams.batches_for(stream)
             stream_before = self.streams.state_of(stream.resource)
             self.streams.put(stream)
         before = self._tables.get((state.namespace, state.name))
+        state.epoch = self._new_epoch()
         table = self._replace(self._attach(state, 0))
+        if self._store.shared:
+            further += table.fences()
         failure: Exception | None = None
         try:
             new_version = await self._rows.commit(state, version, numbers, further)
             if new_version is not None:
                 table.version = new_version
+                if stream is not None:
+                    await self.streams.committed(stream)
                 return table
             failure = ResourceInUseException(IN_USE.format("updated", state.name))
+            if self._store.shared:
+                failure = Stale()
         except StorageError as error:
             failure = error
         if stream is not None:
             self.streams.take_back(stream.resource, stream_before)
         self._undo(table, before)
         raise failure
+
+    def _new_epoch(self) -> int:
+        """Returns an epoch that no other change has; 0 on the store of one process, which has no epochs."""
+        return int.from_bytes(self._entropy.token_bytes(EPOCH_BYTES), "big") if self._store.shared else 0
 
     def _undo(self, table: Table, before: Table | None) -> None:
         """Puts back the table before a change whose commit has failed."""

@@ -11,19 +11,23 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
+from faradisc.engine.catalog_log import CatalogLog
 from faradisc.engine.tables.names import NsName, row_key
 from faradisc.engine.tables.state import TableState
 from faradisc.model.codec.keyspace import CATALOG_PART
 from faradisc.storage.api import Batch, Conflict, Store
 
-_LAST_RESOURCE_KEY = b"\xff"
+LAST_RESOURCE_KEY = b"\xff"
+UNKNOWN_VERSION = -1
+"""No row has it, so a change that checks it conflicts, unless the log brings the row first."""
 
 
 class CatalogStore:
     """Belongs to one catalog, which makes one change at a time."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, log: CatalogLog) -> None:
         self._store = store
+        self._log = log
         self._last_resource = 0
         self._last_resource_version = 0
         self.deleted: dict[NsName, int] = {}
@@ -37,13 +41,17 @@ class CatalogStore:
         while low is not None:
             rows = await self._store.range(CATALOG_PART, low, None, limit=1000)
             for key, (version, payload) in rows:
-                if key == _LAST_RESOURCE_KEY:
-                    self._last_resource = int.from_bytes(payload, "big")
-                    self._last_resource_version = version
+                if key == LAST_RESOURCE_KEY:
+                    self.note_last_resource(version, payload)
                 else:
                     tables.append((TableState.from_json(orjson.loads(payload)), version))
             low = rows[-1][0] + b"\x00" if rows else None
         return tables
+
+    def note_last_resource(self, version: int, payload: bytes) -> None:
+        """Notes the row of the last resource number as it is stored."""
+        self._last_resource = int.from_bytes(payload, "big")
+        self._last_resource_version = version
 
     def unused_numbers(self) -> ResourceNumbers:
         """Returns unused resource numbers; those that are taken count as used once they are committed."""
@@ -60,11 +68,15 @@ class CatalogStore:
         """
         name = (state.namespace, state.name)
         key = row_key(name)
-        batch = Batch(CATALOG_PART, checks=[(key, version)], puts=[(key, orjson.dumps(state.to_json()))])
+        payload = orjson.dumps(state.to_json())
+        batch = Batch(CATALOG_PART, checks=[(key, version)], puts=[(key, payload)])
         if numbers.last != self._last_resource:
-            batch.checks.append((_LAST_RESOURCE_KEY, self._last_resource_version))
-            batch.puts.append((_LAST_RESOURCE_KEY, numbers.last.to_bytes(4, "big")))
-        batch.deletes += [row_key(deleted) for deleted in self.deleted if deleted != name]
+            batch.checks.append((LAST_RESOURCE_KEY, self._last_resource_version))
+            batch.puts.append((LAST_RESOURCE_KEY, numbers.last.to_bytes(4, "big")))
+        ended = [(row_key(place), of_row) for place, of_row in self.deleted.items() if place != name]
+        batch.checks += ended
+        batch.deletes += [row for row, _ in ended]
+        batch.log += self._log.entries(CATALOG_PART, [*(row for row, _ in batch.puts), *batch.deletes])
         deleted, self.deleted = self.deleted, {}
         before, self._last_resource = self._last_resource, numbers.last
         committed = False
@@ -77,10 +89,11 @@ class CatalogStore:
         if not committed:
             return None
         (row,) = await self._store.get(CATALOG_PART, (key,))
-        new_version = row[0] if row is not None else 0
+        if row is None or row[1] != payload:
+            return UNKNOWN_VERSION  # another process has changed the row since
         if numbers.last != before:
-            self._last_resource_version = max(self._last_resource_version, new_version)
-        return new_version
+            self._last_resource_version = row[0]
+        return row[0]
 
     def batches_to_drop(self, states: Sequence[TableState]) -> tuple[Batch, Batch]:
         """Returns a batch that stores these tables as deleted, and one that deletes their rows and those in
@@ -88,7 +101,10 @@ class CatalogStore:
         rows = [(row_key((state.namespace, state.name)), orjson.dumps(state.to_json())) for state in states]
         keys = dict.fromkeys([key for key, _ in rows] + [row_key(name) for name in self.deleted])
         self.deleted = {}
-        return Batch(CATALOG_PART, puts=rows), Batch(CATALOG_PART, deletes=list(keys))
+        entries = self._log.entries(CATALOG_PART, keys)
+        return Batch(CATALOG_PART, puts=rows, log=entries), Batch(
+            CATALOG_PART, deletes=list(keys), log=entries
+        )
 
 
 class ResourceNumbers(Iterator[int]):

@@ -87,6 +87,10 @@ class Change:
         self.part = placement.part_of(self.row_key)
 
     @property
+    def location(self) -> tuple[bytes, bytes]:
+        return self.part, self.row_key
+
+    @property
     def checks_only(self) -> bool:
         return self.transform is keep
 

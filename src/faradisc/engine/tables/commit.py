@@ -13,9 +13,10 @@ from faradisc.engine.tables.change import CollectionsFull, Outcome
 from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.indexes import EntryChange
 from faradisc.engine.tables.partition_sizes import grow_partitions
+from faradisc.engine.tables.table import Table
 from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.storage.api import Batch, Batches, Conflict, Store
+from faradisc.storage.api import Batch, Batches, Conflict, Part, Store
 
 
 class _Batches(Batches):
@@ -28,6 +29,12 @@ class _Batches(Batches):
         """Expiry indexes that get a row, with the key of the row."""
         self.vectors: list[tuple[IndexVectors, bytes]] = []
         """Vectors in memory, with the row keys of their entries that change."""
+
+    def of_items(self, table: Table, part: Part) -> Batch:
+        """Returns the batch of one of the parts of a table's items."""
+        if part not in self:
+            self[part] = table.item_batch(part)
+        return self[part]
 
 
 async def commit_outcomes(
@@ -96,11 +103,11 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
     change = outcome.change
     if new_record == old.record:
         if check_all:
-            batches[change.part].checks.append((change.row_key, old.version))
+            batches.of_items(change.table, change.part).checks.append((change.row_key, old.version))
         return
-    batch = batches[change.part]
-    batch.checks.append((change.row_key, old.version))
     table = change.table
+    batch = batches.of_items(table, change.part)
+    batch.checks.append((change.row_key, old.version))
     for log in (table.stream, table.capture):
         if log is not None:
             part, entry = log.entry(change.row_key, old.record, new_record, by_service=change.by_service)

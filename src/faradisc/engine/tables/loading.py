@@ -89,7 +89,7 @@ async def load_rows(
     assert table.state.owner_job is not None and table.stream is None and table.collections is None
     page = Batches({also.part: also} if also is not None else {})
     for part, found in _by_part(table, {row[0]: row for row in rows}.values()):
-        batch = page[part]
+        batch = page[part] = table.item_batch(part)
         batch.puts += [(row_key, stored) for row_key, stored, _, _ in found]
         row_keys = [row[0] for row in found]
         doubted = row_keys if novelty is None else novelty.doubted(row_keys)

@@ -25,6 +25,12 @@ def parse_table_arn(arn: str) -> tuple[str, str, str]:
     return region, account, name
 
 
+def name_of_row(key: bytes) -> NsName:
+    """Returns the table of a row of the catalog."""
+    namespace, _, name = key.decode().partition("\x00")
+    return namespace, name
+
+
 def row_key(table: NsName) -> bytes:
     """Returns the key of a table's row in the catalog."""
     namespace, name = table

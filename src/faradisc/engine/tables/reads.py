@@ -42,14 +42,15 @@ async def read_page(
     store: ReadOnlyStore,
     key_ranges: Sequence[KeyRange],
     *,
+    epoch: int,
     limit: int | None,
     reverse: bool = False,
     usage: PageUsage | None = None,
 ) -> Page:
     """Evaluates rows until a bound is reached, or a partition without units.
 
-    usage: None where pages are only counted. Cost: O(log n) per key range plus the rows read.
-    Raises Throttled when nothing could be read.
+    epoch: of the table. usage: None where pages are only counted. Cost: O(log n) per key range plus the rows
+    read. Raises Throttled when nothing could be read; Stale.
     """
     page = Page()
     records = page.records
@@ -73,6 +74,7 @@ async def read_page(
                 limit=wanted,
                 reverse=reverse,
                 max_bytes=budget,
+                epoch=epoch,
             )
             read_bytes = 0
             for _, (_, payload) in rows:
@@ -119,7 +121,9 @@ async def read_and_charge(
     in_insights: whether Contributor Insights count the read; they do not count PartiQL.
     """
     row_key = table.placement.row_key(key)
-    (row,) = await store.get(table.placement.part_of(row_key), (row_key,), stale_ok=not consistent)
+    (row,) = await store.get(
+        table.placement.part_of(row_key), (row_key,), stale_ok=not consistent, epoch=table.epoch
+    )
     found = row[1] if row is not None else None
     if found is None or len(found) <= READ_UNIT_BYTES:
         # A record is never smaller than its item, so this is one unit, and its header need not be read.
@@ -143,7 +147,9 @@ async def read_records(
         by_part.setdefault(placement.part_of(row_key), []).append(position)
     found: list[item_record.Record | None] = [None] * len(row_keys)
     for part, positions in by_part.items():
-        rows = await store.get(part, [row_keys[i] for i in positions], stale_ok=not consistent)
+        rows = await store.get(
+            part, [row_keys[i] for i in positions], stale_ok=not consistent, epoch=table.epoch
+        )
         for position, row in zip(positions, rows, strict=True):
             found[position] = row[1] if row is not None else None
     return found

@@ -37,7 +37,7 @@ def _to_stored(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return {
         _STORED_NAMES.get(name, name): value
         for name, value in fields
-        if not (name == "until_ns" and value is None)
+        if not (name == "until_ns" and value is None) and not (name == "epoch" and value == 0)
     }
 
 
@@ -275,6 +275,8 @@ class TableState:
     pending: Pending = field(default_factory=Pending)
     sealing: SealState | None = None
     """Encryption with a key of its own."""
+    epoch: int = 0
+    """On a shared store: the epoch of the table's parts, another one after every change of this state."""
 
     @property
     def arn(self) -> str:

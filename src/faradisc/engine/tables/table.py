@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.history import History, history_parts
+from faradisc.engine.tables.key_locks import KeyLocks
 from faradisc.engine.tables.state import IndexState, TableState, Throughput, VectorIndexState
 from faradisc.engine.throughput.table import Provision, TableMeter
 from faradisc.engine.vectors.memory import IndexVectors, VectorMemory
@@ -15,6 +16,7 @@ from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX
 from faradisc.model.codec.keyspace import Placement, parts_of
 from faradisc.model.values.schema import IndexSchema, KeySchema, Projection, TableSchema
+from faradisc.storage.api import Batch, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class TableLayout:
     __slots__ = (
         "arn",
         "collections",
+        "epoch",
         "global_indexes",
         "indexes",
         "key",
@@ -54,6 +57,7 @@ class TableLayout:
 
     def __init__(self, state: TableState, vectors: VectorMemory | None = None) -> None:
         self.state = state
+        self.epoch = state.epoch
         self.name = state.name
         self.arn = state.arn
         types = dict(state.definitions)
@@ -106,6 +110,17 @@ class TableLayout:
         placement = Placement(stored.resource, self.state.slots, key, table_key)
         return Index(schema, placement, None, stored.status, vectors)
 
+    def item_batch(self, part: Part) -> Batch:
+        """Returns an empty batch for one of the parts of items: every commit to these names the table's
+        epoch, so that it cannot leave out an index or a stream that another node has added."""
+        return Batch(part, epoch=self.epoch)
+
+    def fences(self) -> list[Batch]:
+        """Returns batches that give all parts of items and index entries the table's epoch."""
+        indexes = self.local_indexes + self.global_indexes + self.vector_indexes
+        placements = [self.placement, *(index.placement for index in indexes)]
+        return [Batch(part, fence=self.epoch) for placement in placements for part in placement.parts]
+
     def index(self, name: str) -> Index | None:
         """Returns the local or global index of that name. Query and Scan read these."""
         return next((index for index in self.local_indexes + self.global_indexes if index.name == name), None)
@@ -128,6 +143,7 @@ class Table(TableLayout):
         "collection_bytes_max",
         "expiry",
         "history",
+        "locks",
         "meter",
         "stream",
         "successor",
@@ -146,6 +162,7 @@ class Table(TableLayout):
         expiry: Expiry | None = None,
         history: History | None = None,
         collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX,
+        locks: KeyLocks | None = None,
     ) -> None:
         super().__init__(state, vectors)
         self.version = version
@@ -157,6 +174,8 @@ class Table(TableLayout):
         self.expiry = expiry
         self.history = history
         self.collection_bytes_max = collection_bytes_max
+        self.locks = locks
+        """Of the items, on a shared store."""
         self.successor: Table | None = None
         """The same table after a change of its state. A request that has waited since it found the table
         continues with the newest one, so that it maintains new indexes and streams."""
@@ -172,7 +191,7 @@ class Table(TableLayout):
     def with_state(self, state: TableState) -> Table:
         """Returns this table in another state that has the same schema and indexes."""
         table = copy(self)
-        table.state, table.version = state, 0
+        table.state, table.version, table.epoch = state, 0, state.epoch
         return table
 
     def parts(self) -> list[bytes]:

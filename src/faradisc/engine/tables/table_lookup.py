@@ -7,19 +7,25 @@ table to its next state (table_lifecycle.py). catalog.py makes all other changes
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import orjson
 
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.catalog_log import CatalogLog, Followed
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.streams.capture import capture
 from faradisc.engine.streams.reading import not_found, parse_arn
 from faradisc.engine.streams.registry import Streams
 from faradisc.engine.streams.stream import Stream, StreamState
 from faradisc.engine.tables.background_index import BackgroundIndex
-from faradisc.engine.tables.catalog_store import CatalogStore
+from faradisc.engine.tables.catalog_store import LAST_RESOURCE_KEY, CatalogStore
 from faradisc.engine.tables.history import History, Moments
-from faradisc.engine.tables.names import NsName, parse_table_arn
+from faradisc.engine.tables.key_locks import KeyLocks
+from faradisc.engine.tables.names import NsName, name_of_row, parse_table_arn, row_key
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table, provisions_of
 from faradisc.engine.tables.table_lifecycle import (
@@ -30,11 +36,15 @@ from faradisc.engine.tables.table_lifecycle import (
 from faradisc.engine.throughput.settings import ThroughputSettings
 from faradisc.engine.throughput.throughput import Throughput
 from faradisc.engine.vectors.memory import VectorMemory
-from faradisc.errors import (
-    ResourceNotFoundException,
-)
+from faradisc.errors import InternalServerError, ResourceNotFoundException, ValidationException
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S
-from faradisc.storage.api import Store
+from faradisc.model.codec.keyspace import CATALOG_PART
+from faradisc.storage.api import Row, Stale, Store
+
+T = TypeVar("T")
+
+ATTEMPTS_MAX = 20
+"""Attempts of a request whose tables other nodes keep changing."""
 
 
 class TableLookup:
@@ -62,8 +72,10 @@ class TableLookup:
         """Whether requests complete changes of state (docs/decisions/0006)."""
         self._collection_bytes_max = collection_bytes_max
         self.sealers = sealers or Sealers(clock, entropy)
+        self.log = CatalogLog(store)
         self.streams = Streams(
             store,
+            self.log,
             clock,
             entropy,
             partitions=self._partitions_of,
@@ -74,11 +86,15 @@ class TableLookup:
         self.vectors = VectorMemory()
         self.throughput = Throughput(store, clock, entropy, throughput)
         self.moments = Moments(clock)
-        self._rows = CatalogStore(store)
+        self._locks = KeyLocks() if store.shared else None
+        self._rows = CatalogStore(store, self.log)
         self._tables: dict[NsName, Table] = {}
         self.background_index = BackgroundIndex(self._tables.get, clock)
         self.change_lock = asyncio.Lock()
-        """Held during a change of the catalog."""
+        """Held during a change of the catalog, and while changes of other nodes are taken over."""
+        self._refreshes = 0
+        """Number of refreshes that have ended."""
+        self.log.add(Followed(CATALOG_PART, self._row_keys, self._take_over))
 
     def namespace(self, region: str, account: str) -> str:
         """Returns the namespace of requests of a region and an account."""
@@ -90,6 +106,59 @@ class TableLookup:
         if name.startswith("arn:"):
             region, account, name = parse_table_arn(name)
         return self.namespace(region, account), name
+
+    # --- Other nodes ---
+
+    async def refresh(self) -> None:
+        """Takes over what other nodes have changed before this call."""
+        # Requests that wait together share one: that of the first of them to get the lock.
+        sufficient = self._refreshes + (2 if self.change_lock.locked() else 1)
+        async with self.change_lock:
+            if self._refreshes < sufficient:
+                await self.log.follow()
+                self._refreshes += 1
+
+    async def with_newest(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Returns what `attempt` returns; again, when it has used tables that another node had changed.
+
+        `attempt` must commit at most once. A repeated one is charged again.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            known = self.log.changes
+            try:
+                return await attempt()
+            except Stale:
+                await self.refresh()
+            except (ResourceNotFoundException, ValidationException):
+                await self.refresh()
+                if self.log.changes == known:
+                    raise
+        raise InternalServerError
+
+    def _row_keys(self) -> Iterator[bytes]:
+        """Returns the keys of the catalog's rows that are in memory."""
+        yield LAST_RESOURCE_KEY
+        yield from map(row_key, [*self._tables, *self._rows.deleted])
+
+    def _take_over(self, rows: Sequence[tuple[bytes, Row | None]]) -> None:
+        """Takes over rows of the catalog that another node may have changed. Requires: the change lock."""
+        for key, row in rows:
+            if key == LAST_RESOURCE_KEY:
+                if row is not None:
+                    self._rows.note_last_resource(*row)
+                continue
+            name = name_of_row(key)
+            self._rows.deleted.pop(name, None)
+            present = self._tables.get(name)
+            if row is not None and present is not None and present.version == row[0]:
+                continue
+            state = None if row is None else TableState.from_json(orjson.loads(row[1]))
+            if present is not None and (state is None or state.table_id != present.state.table_id):
+                del self._tables[name]
+                present.successor = present.with_state(replace(present.state, status="DELETING"))
+                self.throughput.detach(present.state.table_id)
+            if row is not None and state is not None:
+                self._replace(self._attach(state, row[0]))
 
     # --- Finding tables ---
 
@@ -241,6 +310,7 @@ class TableLookup:
             expiry=self.background_index.expiry_of(state),
             history=None if state.pitr is None else History(state.pitr, state.slots, self.moments),
             collection_bytes_max=self._collection_bytes_max,
+            locks=self._locks,
         )
         self.background_index.note(name, table)
         return table

@@ -30,17 +30,21 @@ ROUNDS_MAX = 100
 """Rounds before a write to an item that keeps changing fails."""
 
 
-async def apply_change(store: Store, change: Change) -> Outcome:
+async def apply_change(store: Store, change: Change, *, locked: bool = False) -> Outcome:
     """Makes one change durable.
 
+    locked: its item is locked already.
     Raises ConditionFailed, ValidationException, Throttled, ItemCollectionSizeLimitExceededException, and
-    ResourceNotFoundException for a table that has been deleted meanwhile.
+    ResourceNotFoundException for a table that has been deleted meanwhile; Stale.
     """
+    if change.table.locks is not None and not locked:
+        async with change.table.locks.held([change.location]):
+            return await apply_change(store, change, locked=True)
     charged = False
     for _ in range(ROUNDS_MAX):
         if change.table.successor is not None:
             change.follow_table()
-        (row,) = await store.get(change.part, (change.row_key,), for_update=True)
+        (row,) = await store.get(change.part, (change.row_key,), for_update=True, epoch=change.table.epoch)
         old = Image(row)
         try:
             outcome = evaluate(change, old)
@@ -59,11 +63,18 @@ async def apply_change(store: Store, change: Change) -> Outcome:
     raise InternalServerError
 
 
-async def apply_batch(store: Store, changes: Sequence[Change]) -> list[Outcome | Throttle]:
+async def apply_batch(
+    store: Store, changes: Sequence[Change], *, locked: bool = False
+) -> list[Outcome | Throttle]:
     """Makes those of several changes, of different items, durable that are not throttled, in one commit.
 
+    locked: their items are locked already.
     Returns an answer per change, in order. Raises what `apply_change` raises, except Throttled.
     """
+    locks = changes[0].table.locks
+    if locks is not None and not locked:
+        async with locks.held([change.location for change in changes]):
+            return await apply_batch(store, changes, locked=True)
     answers: list[Outcome | Throttle] = []
     for attempt in range(ROUNDS_MAX):
         images = await read_images(store, changes)
@@ -111,7 +122,8 @@ async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
         by_part.setdefault(change.part, []).append(position)
     images: list[Image | None] = [None] * len(changes)
     for part, positions in by_part.items():
-        rows = await store.get(part, [changes[i].row_key for i in positions], for_update=True)
+        keys, epoch = [changes[i].row_key for i in positions], changes[positions[0]].table.epoch
+        rows = await store.get(part, keys, for_update=True, epoch=epoch)
         for position, row in zip(positions, rows, strict=True):
             images[position] = Image(row)
     return [image for image in images if image is not None]

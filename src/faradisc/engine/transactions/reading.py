@@ -47,7 +47,8 @@ async def read_items(
     ]
     if conflicts is not None:
         conflicts.check_transaction(len(targets))
-    rows = await store.read_many(locations)
+    epochs = {part: table.epoch for (table, _), (part, _) in zip(targets, locations, strict=True)}
+    rows = await store.read_many(locations, epochs=epochs)
     records = [row[1] if row is not None else None for row in rows]
     sizes = [item_record.size_of(found) if found is not None else 0 for found in records]
     if sum(sizes) > TRANSACTION_BYTES_MAX:

@@ -24,7 +24,7 @@ import orjson
 from faradisc.errors import IdempotentParameterMismatchException, TransactionInProgressException
 from faradisc.limits import IDEMPOTENCY_WINDOW_S
 from faradisc.model.codec.keyspace import TOKENS_PART
-from faradisc.storage.api import Batch, Store
+from faradisc.storage.api import Batch, Row, Stale, Store
 
 FORGOTTEN_PER_STEP = 100
 OTHERS_NS = 60_000_000_000
@@ -64,6 +64,7 @@ class Tokens:
         Raises IdempotentParameterMismatchException.
         """
         (row,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
+        token.found = row
         if row is None:
             return None
         stored = orjson.loads(row[1])
@@ -75,10 +76,13 @@ class Tokens:
         return [(name, size) for name, size in stored["sizes"]]
 
     async def batch(self, token: Token, sizes: Sizes, now_ns: int) -> Batch:
-        """Returns a batch that stores the token, to be committed with the transaction."""
+        """Returns a batch that stores the token, to be committed with the transaction. It checks the row that
+        `find` has found. Raises Stale when another node has used the token since: find it again."""
         expires_ns = now_ns + IDEMPOTENCY_WINDOW_S * 1_000_000_000
         stored = {"fingerprint": token.fingerprint, "expires_ns": expires_ns, "sizes": list(sizes)}
         (present,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
+        if present != token.found:
+            raise Stale
         batch = Batch(TOKENS_PART, checks=[(token.key, present[0] if present is not None else 0)])
         batch.puts.append((token.key, orjson.dumps(stored)))
         batch.puts.append((expiry_key(expires_ns, token.key), b""))
@@ -118,12 +122,14 @@ def expiry_key(expires_ns: int, key: bytes) -> bytes:
     return b"x" + expires_ns.to_bytes(8, "big") + key
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Token:
     """A ClientRequestToken with the fingerprint of its request."""
 
     key: bytes
     fingerprint: str
+    found: Row | None = None
+    """The row that `Tokens.find` has found."""
 
     @classmethod
     def of(cls, owner: str, token: str, request: dict[str, Any]) -> Token:

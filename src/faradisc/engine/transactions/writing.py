@@ -37,6 +37,9 @@ TOO_LARGE = (
 )
 DUPLICATE_TARGET = "Transaction request cannot include multiple operations on one item"
 
+ATTEMPTS_MAX = 20
+"""Attempts of a transaction that meets writes of other nodes."""
+
 NO_REASON: dict[str, Any] = {"Code": "None"}
 
 
@@ -82,7 +85,8 @@ async def apply_transaction(
 ) -> list[Outcome]:
     """Makes all actions durable in one commit, together with the batch of the token if there is one.
 
-    Raises TransactionCanceledException; then nothing has been written.
+    On a shared store a conflict with a write of another node is tried again.
+    Raises TransactionCanceledException; then nothing has been written. Raises Stale.
     """
     for position, action in enumerate(actions):
         if action.invalid is not None:
@@ -90,6 +94,32 @@ async def apply_transaction(
     if conflicts is not None:
         conflicts.check_transaction(len(actions))
     changes = [action.change for action in actions if action.change is not None]
+    locks = changes[0].table.locks
+    if locks is None:
+        outcomes = await _attempt(store, actions, changes, token_batch)
+    else:
+        async with locks.held([change.location for change in changes]):
+            for attempt in range(ATTEMPTS_MAX):
+                outcomes = await _attempt(store, actions, changes, token_batch, charged=attempt > 0)
+                if outcomes is not None:
+                    break
+    if outcomes is None:
+        raise TransactionCanceledException([conflict_reason() for _ in actions])
+    return outcomes
+
+
+async def _attempt(
+    store: Store,
+    actions: Sequence[Action],
+    changes: Sequence[Change],
+    token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
+    *,
+    charged: bool = False,
+) -> list[Outcome] | None:
+    """Makes all actions durable; returns None if an item has changed meanwhile.
+
+    charged: an earlier attempt was charged.
+    """
     images = await read_images(store, changes)
     outcomes: list[Outcome] = []
     reasons: dict[int, dict[str, Any]] = {}
@@ -103,10 +133,12 @@ async def apply_transaction(
             await store.wait_durable(0)
             raise cancelled_by_one(position, len(actions), rejection) from None
     if reasons:
-        _admit(charge_cancelled(changes, images), changes)
+        if not charged:
+            _admit(charge_cancelled(changes, images), changes)
         await store.wait_durable(0)
         raise TransactionCanceledException([reasons.get(i, NO_REASON) for i in range(len(actions))])
-    _admit(charge_transaction(outcomes), changes)
+    if not charged:
+        _admit(charge_transaction(outcomes), changes)
     also = await token_batch(outcomes) if token_batch is not None else None
     try:
         committed = await commit_outcomes(store, outcomes, also=also, check_all=True)
@@ -116,9 +148,7 @@ async def apply_transaction(
             reason if any(each is grown for grown in full.outcomes) else NO_REASON for each in outcomes
         ]
         raise TransactionCanceledException(reasons_of_all) from None
-    if not committed:
-        raise TransactionCanceledException([conflict_reason() for _ in actions])
-    return outcomes
+    return outcomes if committed else None
 
 
 def _admit(throttles: Sequence[Throttle | None], changes: Sequence[Change]) -> None:

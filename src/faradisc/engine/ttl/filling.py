@@ -45,7 +45,7 @@ async def _fill(store: Store, catalog: Catalog, table: Table, expiry: Expiry) ->
     if all(each is not expiry for _, each in catalog.background_index.expiring()):
         return  # disabled or deleted meanwhile
     keys = [key for key, _ in rows]
-    items, batch = Batch(part), Batch(expiry.parts[cursor.slot])
+    items, batch = table.item_batch(part), Batch(expiry.parts[cursor.slot])
     for row_key, present in zip(keys, await store.get(part, keys, for_update=True), strict=True):
         if present is None:
             continue

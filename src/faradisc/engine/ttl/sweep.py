@@ -125,7 +125,8 @@ class Sweeper:
         ]
         for key, outcome in strays:
             change = outcome.change
-            unchanged = Batch(change.part, checks=[(change.row_key, outcome.old.version)])
+            unchanged = change.table.item_batch(change.part)
+            unchanged.checks.append((change.row_key, outcome.old.version))
             await self._store.commit([unchanged, Batch(part, deletes=[key])])
 
 
