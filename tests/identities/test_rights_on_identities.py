@@ -11,6 +11,7 @@ from botocore import xform_name
 
 from faradisc.auth.credentials_file import CredentialsFile
 from faradisc.auth.identities import Identities
+from faradisc.auth.keys import AccessKey
 from faradisc.clock import SeededEntropy
 from faradisc.services.iam import registry
 from fixtures.identity_world import ACCOUNT, IdentityWorld, allow, document, entity_arn, error_of, trust
@@ -242,6 +243,19 @@ def test_change_of_another_process_is_seen(world: IdentityWorld, caplog: pytest.
     world.clock.shift_s += 2  # the file is looked at once a second
     assert error_of(dynamodb.list_tables)[0] == "AccessDeniedException"
     assert "read " in caplog.text
+
+
+def test_change_does_not_hide_what_another_process_changed_before(world: IdentityWorld) -> None:
+    """A key of the account is revoked, and an identity changed, before the server looks at the file again."""
+    file = CredentialsFile(world.path, {})
+    second = AccessKey("SECOND", "another-secret-of-the-account")
+    file.add(second, 0, SeededEntropy(3))
+    world.restart()
+    client = world.client("iam", {"AccessKeyId": second.key_id, "SecretAccessKey": second.secret})
+    client.list_users()
+    file.revoke(second.key_id)
+    world.iam.create_user(UserName="c")
+    assert error_of(client.list_users)[0] == "InvalidClientTokenId"
 
 
 def test_file_that_another_command_changes_is_a_passing_failure(world: IdentityWorld) -> None:

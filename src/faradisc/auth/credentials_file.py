@@ -96,20 +96,20 @@ class CredentialsFile(SealedFile):
 
         self.change(change, None)
 
-    def change_identities(self, change: Callable[[Identities], T], entropy: Entropy) -> tuple[Identities, T]:
+    def change_identities(self, change: Callable[[Identities], T], entropy: Entropy) -> T:
         """Applies a change to the identities as they are in the file, which has to exist.
 
-        Returns the changed ones, and what `change` returns. Raises SealedFileError, and what `change` raises.
+        Returns what `change` returns. Raises SealedFileError, and what `change` raises.
         """
-        changed: list[tuple[Identities, T]] = []
+        results: list[T] = []
 
         def replace(document: dict[str, Any], key: bytes) -> None:
             identities = self._identities(document, key)
-            changed.append((identities, change(identities)))
+            results.append(change(identities))
             document["identities"] = self.seal(key, "identities", identities.stored(), entropy)
 
         self.change(replace, None)
-        return changed[0]
+        return results[0]
 
 
 def _bound(key_id: str, expires_s: int | None) -> str:

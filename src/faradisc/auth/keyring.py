@@ -45,9 +45,6 @@ class FileKeyring:
 
     def _load(self) -> None:
         self._keys, self.identities, self._sealing_key = self._file.contents()
-        self._index()
-
-    def _index(self) -> None:
         self._users = {key_id: user for user in self.identities.users.values() for key_id in user.keys}
         """By access key."""
         self._known: dict[str, Identity] = {}
@@ -73,10 +70,9 @@ class FileKeyring:
 
         Raises SealedFileError, and what `change` raises; nothing is changed then.
         """
-        identities, result = self._file.change_identities(change, entropy)
+        result = self._file.change_identities(change, entropy)
         self._seen = self._file.state()
-        self.identities = identities
-        self._index()
+        self._load()  # all of it: another process may have changed the file since it was read
         self.generation += 1
         return result
 
