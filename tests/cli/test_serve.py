@@ -186,3 +186,25 @@ def test_pages_of_other_sites_are_rejected(start_server: Any) -> None:
         assert answer.getheader("Access-Control-Allow-Origin") is None
         assert b"ListTables" not in answer.read()
         connection.close()
+
+
+def test_audit_log_is_whole_and_private_when_the_server_ends(start_server: Any, tmp_path: Path) -> None:
+    server = start_server("--memory", "--audit-log", "audit.log", "--rate-limit", "0.001")
+    client = client_at(server.port)
+    client.list_tables()
+    with pytest.raises(client.exceptions.ClientError, match="Rate exceeded"):
+        client.list_tables()
+    code, _, errors = server.stop()
+    assert (code, errors) == (0, "")
+    path = tmp_path / "audit.log"
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    assert events[0]["eventName"] == "ListTables"
+    assert "errorCode" not in events[0]
+    assert {event["errorCode"] for event in events[1:]} == {"ThrottlingException"}
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_settings_of_the_audit_log_and_rates_are_checked(command: Any) -> None:
+    result = command("serve", "--memory", "--port", "0", "--audit-log", "missing/audit.log")
+    assert_one_sentence(result, 2, "The audit log cannot be written")
+    assert_one_sentence(command("serve", "--rate-limit", "-1"), 2, "Rate limits are numbers")
