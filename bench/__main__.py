@@ -24,7 +24,16 @@ from bench import (
     soak,
     throttling,
 )
-from bench.servers import FARADISC, PROGRAMS, Program, Server, Unavailable, compile_modules, install_peers
+from bench.servers import (
+    FARADISC,
+    OVER_POSTGRES,
+    PROGRAMS,
+    Program,
+    Server,
+    Unavailable,
+    compile_modules,
+    install_peers,
+)
 from bench.side_by_side import RIGHTS, STATES
 from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
 
@@ -100,6 +109,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="SMALL,LARGE",
         help="the two sizes (20000,2000000)",
     )
+    add("--postgres", action="store_true", help="Faradisc only: over PostgreSQL, as a ratio to RocksDB")
     add("--feature", choices=FEATURES, help="Faradisc only: PutItem on a table without it and with it")
     add(
         "--expiring",
@@ -165,6 +175,7 @@ def _run(options: argparse.Namespace) -> int:
         report.split_at_marks(options.publish, name)  # finds a missing mark before the run
     options.directory.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(suffix=".tmp", dir=options.directory))
+    directory.chmod(0o711)  # PostgreSQL has another user where root runs this
     plan = rounds.Plan(
         directory=directory,
         connections=options.connections,
@@ -252,19 +263,37 @@ def _feature(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Wo
     return rows, [], report.feature(rows, feature.title, feature.cost_max), notes
 
 
+def _postgres(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:
+    """Nothing is pinned unless it is asked for: PostgreSQL's processes share the cores of their server."""
+    population = Population(options.items)
+    wanted = [each for each in chosen if options.only or each.name in report.POSTGRES_TARGETS]
+    with ExitStack() as running:
+        subjects = []
+        for program in (FARADISC, OVER_POSTGRES):
+            server = Server(program, plan.directory / str(len(subjects)), core=plan.server_core)
+            running.enter_context(server)
+            subjects.append(rounds.Subject(program.name, server, population))
+        rows = _measure(subjects, wanted, plan)
+    notes = [f"{each.name} {each.version()}: {each.durability}" for each in (FARADISC, OVER_POSTGRES)]
+    notes.append(f"{options.items:,} items of 400 bytes, {options.connections} connections")
+    return rows, [], report.postgres(rows), notes
+
+
 def _expiring(options: argparse.Namespace, plan: rounds.Plan, _: Sequence[Workload]) -> Outcome:
     tables = expiring.run(options.expiring, options.expire_in, plan, _say)
     notes = [f"faradisc {FARADISC.version()}: {FARADISC.durability}", f"{options.connections} connections"]
     return [], [], tables, notes
 
 
-_RUNS = {"comparison": _compare, "scale": _scale, "expiring": _expiring}
+_RUNS = {"comparison": _compare, "postgres": _postgres, "scale": _scale, "expiring": _expiring}
 
 
 def _name_of(options: argparse.Namespace) -> str:
     """The kind of run, and the name of its marks in the documentation."""
     if options.scale:
         return "scale"
+    if options.postgres:
+        return "postgres"
     return "expiring" if options.expiring else options.feature or "comparison"
 
 

