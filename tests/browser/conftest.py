@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -85,10 +84,3 @@ def page(browser: Any) -> Iterator[Any]:
 
 def _own(url: str) -> bool:
     return url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
-
-
-@pytest.fixture
-def screenshots() -> Path | None:
-    """Where screenshots go: FARADISC_SCREENSHOTS; None without it."""
-    found = os.environ.get("FARADISC_SCREENSHOTS")
-    return Path(found) if found else None

@@ -91,6 +91,7 @@ def serve(url: str | None, region: str, listener: socket.socket) -> None:
         storage_secret=SystemEntropy().token_bytes(16).hex(),
         show_welcome_message=False,
         dark=None,
+        language="en-US",
     )
     hosts = LOCAL_HOSTS | {listener.getsockname()[0]}
     server = uvicorn.Server(

@@ -10,7 +10,7 @@ from nicegui import ui
 from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from faradisc.model.values.size import item_size
 from faradisc.tools.console.changes import differences
-from faradisc.tools.console.frame import size_text
+from faradisc.tools.console.parts import code_editor, size_text
 from faradisc.tools.console.values import (
     TYPES,
     Item,
@@ -124,10 +124,9 @@ async def edited(title: str, item: Item, keys: Sequence[str], dark: bool | None)
                     state["json"], state["form"] = None, _Form(shown, keys, changed)
                 else:
                     state["form"] = None
-                    state["json"] = ui.codemirror(
-                        item_text(shown), language="JSON", theme="vscodeDark" if dark else "vscodeLight",
-                        line_wrapping=True, indent="  ", on_change=changed,
-                    ).classes("w-full").style("height: 48vh")  # fmt: skip
+                    state["json"] = code_editor(
+                        item_text(shown), "JSON", dark=dark, height="48vh", on_change=changed
+                    )
 
         def switch() -> None:
             try:

@@ -122,11 +122,13 @@ def frame(session: Session, title: str, table: str | None) -> Iterator[None]:
         warning="#b35309",
     )
     dark = ui.dark_mode(session.dark)
+    if session.dark is None:
+        ui.timer(0.05, lambda: _probe_dark(session), once=True)
     palette = _palette(session)
     drawers: list[ui.left_drawer] = []
     with ui.header().classes("top items-center gap-2"):
         ui.button(icon="menu", on_click=lambda _: drawers[0].toggle()).props(
-            "flat round dense aria-label=Navigation"
+            "flat round dense color=white aria-label=Navigation"
         )
         ui.link("Faradisc", "/").classes("brand")
         ui.label(session.url or "Amazon DynamoDB").classes("endpoint ellipsis")
@@ -160,6 +162,12 @@ def frame(session: Session, title: str, table: str | None) -> Iterator[None]:
             "role=heading aria-level=1"
         )
         yield
+
+
+async def _probe_dark(session: Session) -> None:
+    """Remembers whether the browser prefers dark pages."""
+    query = "return window.matchMedia('(prefers-color-scheme: dark)').matches"
+    session.dark = bool(await ui.run_javascript(query, timeout=10))
 
 
 def _opens_palette(event: Any) -> bool:
@@ -265,12 +273,3 @@ async def confirmed(question: str, action: str, typed: str | None = None) -> boo
             if typed is not None:
                 agreed.bind_enabled_from(text, "value", lambda value: value == typed)
     return bool(await dialog)
-
-
-def size_text(number: float) -> str:
-    """Returns a number of bytes as people read it."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if number < 1024 or unit == "GB":
-            return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"
-        number /= 1024
-    raise AssertionError("unreachable")

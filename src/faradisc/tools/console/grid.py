@@ -36,6 +36,7 @@ class ItemGrid:
             },
             auto_size_columns=False,
         ).classes("grid")
+        self._grid.set_visibility(False)
         self._grid.on("cellDoubleClicked", lambda event: on_open(event.args["data"]["row"]), ["data"])
         self._grid.on("cellKeyDown", lambda event: self._entered(event.args, on_open), ["data", "event"])
 
@@ -47,6 +48,7 @@ class ItemGrid:
     def show(self, items: Sequence[Item], hidden: Sequence[str] = ()) -> int:
         """Shows items. Returns how many attributes have no column."""
         self.items = list(items)
+        self._grid.set_visibility(True)
         found = dict.fromkeys(name for item in self.items for name in item)
         ordered = [n for n in self._keys if n in found or not found] + [
             n for n in found if n not in self._keys

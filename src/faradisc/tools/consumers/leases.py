@@ -30,7 +30,7 @@ TRIM_HORIZON = "TRIM_HORIZON"
 LATEST = "LATEST"
 SHARD_END = "SHARD_END"
 
-_GROUP_KEY = "#group"
+GROUP_KEY = "#group"
 
 
 class LeaseLost(Exception):
@@ -124,7 +124,7 @@ class TableLeases:
 
     def begin(self, start: GroupStart) -> GroupStart:
         item = {
-            **self._key(_GROUP_KEY),
+            **self._key(GROUP_KEY),
             "beganMs": {"N": str(start.began_ms)},
             "latest": {"BOOL": start.latest},
             "openShards": {"L": [{"S": shard} for shard in sorted(start.open_shards)]},
@@ -132,7 +132,7 @@ class TableLeases:
         }
         if self._put_new(item):
             return start
-        found = self._client.get_item(TableName=self._table, Key=self._key(_GROUP_KEY), ConsistentRead=True)
+        found = self._client.get_item(TableName=self._table, Key=self._key(GROUP_KEY), ConsistentRead=True)
         stored = found["Item"]
         return GroupStart(
             int(stored["beganMs"]["N"]),
@@ -152,7 +152,7 @@ class TableLeases:
         while True:
             page = self._client.query(**request)
             for item in page["Items"]:
-                if item["leaseKey"]["S"] != _GROUP_KEY:
+                if item["leaseKey"]["S"] != GROUP_KEY:
                     lease = _lease_of(item)
                     leases[lease.shard_id] = lease
             if "LastEvaluatedKey" not in page:

@@ -7,8 +7,8 @@ from typing import Any
 
 from nicegui import ui
 
-from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, size_text, table_path
-from faradisc.tools.console.pages.overview import facts
+from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, table_path
+from faradisc.tools.console.parts import facts, size_text
 
 
 @console_page("/tables/{table}/backups", "Backups")

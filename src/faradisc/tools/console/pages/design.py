@@ -9,6 +9,7 @@ from nicegui import ui
 
 from faradisc.tools.console.entities import collections, entities, entity_name
 from faradisc.tools.console.frame import Session, console_page, table_path
+from faradisc.tools.console.parts import plain_table
 from faradisc.tools.console.queries import choices, schema_of
 from faradisc.tools.console.values import Item, cell, visible
 
@@ -65,15 +66,8 @@ def _entities(items: list[Item], keys: list[str]) -> None:
         for each in entities(items, keys)[:100]
     ]
     sort = keys[1] if len(keys) > 1 else "no sort key"
-    names = (
-        ("name", "Entity"),
-        ("partition", keys[0]),
-        ("sort", sort),
-        ("items", "Items"),
-        ("attributes", "Other attributes"),
-    )
-    columns = [{"name": n, "field": n, "label": visible(title), "align": "left"} for n, title in names]
-    ui.table(columns=columns, rows=rows, row_key="name").classes("w-full").props("dense flat wrap-cells")
+    titles = {"name": "Entity", "partition": keys[0], "sort": sort, "attributes": "Other attributes"}
+    plain_table(rows, {name: visible(title) for name, title in titles.items()})
 
 
 def _collections(items: list[Item], keys: list[str]) -> None:
@@ -84,23 +78,20 @@ def _collections(items: list[Item], keys: list[str]) -> None:
         for item in each.items:
             kinds[entity_name(item, keys)] = kinds.get(entity_name(item, keys), 0) + 1
         summary = ", ".join(f"{number} {name}" for name, number in kinds.items())
-        with ui.expansion(visible(each.key)[:120] or "(empty)", caption=visible(summary)).classes("w-full"):
+        title = visible(each.key)[:120] or "(empty)"
+        with ui.expansion(title, caption=visible(summary)).classes("w-full") as expansion:
+            expansion.props["toggle-aria-label"] = f"{title} {visible(summary)}"
             rows = [
                 {
-                    "row": number,
                     "entity": visible(entity_name(item, keys)),
                     "sort": cell(item.get(keys[1])) if len(keys) > 1 else "",
                     "rest": ", ".join(
                         f"{visible(n)}: {cell(v)[:60]}" for n, v in item.items() if n not in keys
                     )[:400],
                 }
-                for number, item in enumerate(each.items[:ITEMS_MAX])
+                for item in each.items[:ITEMS_MAX]
             ]
-            names = (("entity", "Entity"), ("sort", keys[1] if len(keys) > 1 else ""), ("rest", "Attributes"))
-            columns = [{"name": n, "field": n, "label": title, "align": "left"} for n, title in names]
-            ui.table(columns=columns, rows=rows, row_key="row").classes("w-full").props(
-                "dense flat wrap-cells hide-bottom"
-            )
+            plain_table(rows, {"sort": visible(keys[1]) if len(keys) > 1 else "", "rest": "Attributes"})
             if len(each.items) > ITEMS_MAX:
                 ui.label(f"and {len(each.items) - ITEMS_MAX:,} more").classes("soft")
 

@@ -204,13 +204,15 @@ class Explorer:
 
     # --- History and saved queries, in the browser ---
 
-    def _remember(self) -> None:
+    def _remember(self, name: str = "") -> None:
+        """Adds the present query to the browser's history. name: keeps it there, under this name."""
         entry = orjson.dumps(asdict(self._form)).decode()
         ui.run_javascript(
+            f"const name = {orjson.dumps(name).decode()};"
             f"const found = JSON.parse(localStorage.getItem({_HISTORY}) || '[]'); const entry = {entry};"
             "const same = each => JSON.stringify(each.form) === JSON.stringify(entry);"
-            "const kept = found.filter(each => !same(each) || each.name);"
-            "kept.unshift({form: entry, at: Date.now()});"
+            "const kept = found.filter(each => !same(each) || each.name && each.name !== name);"
+            "kept.unshift({form: entry, name: name, at: Date.now()});"
             f"localStorage.setItem({_HISTORY}, JSON.stringify(kept.slice(0, 50)));"
         )
 
@@ -221,6 +223,8 @@ class Explorer:
         mine = [each for each in found if each["form"]["table"] == self._form.table]
         with ui.dialog() as dialog, ui.card().classes("wide"):
             ui.label("Queries of this table, newest first").classes("text-lg")
+            name = ui.input("Name for the present query, to save it").classes("w-full")
+            ui.button("Save", on_click=lambda: self._remember(name.value or "")).props("outline dense")
             for each in mine:
                 form = each["form"]
                 title = each.get("name") or " ".join(

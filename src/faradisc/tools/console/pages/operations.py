@@ -9,7 +9,7 @@ from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, console_page, guarded
-from faradisc.tools.console.pages.overview import facts
+from faradisc.tools.console.parts import facts, plain_table
 
 
 @console_page("/operations", "Operations")
@@ -48,10 +48,7 @@ async def _listed(session: Session, title: str, operation: str, member: str, fie
     if not found:
         ui.label("None yet.").classes("soft")
         return
-    columns = [{"name": n, "field": n, "label": n, "align": "left"} for n in fields]
-    ui.table(
-        columns=columns, rows=[{n: str(row.get(n, "")) for n in fields} for row in found], row_key=fields[0]
-    ).classes("w-full").props("dense flat wrap-cells")
+    plain_table([{name: str(row.get(name, "")) for name in fields} for row in found])
 
 
 async def _export(session: Session) -> None:
@@ -76,7 +73,7 @@ async def _jobs(session: Session) -> None:
     for job in found:
         share = job["items_seen"] / job["items"] if job["items"] else 0.0
         ui.label(f"{job['table']}, index {job['index']}: {job['items_seen']:,} of {job['items']:,} items")
-        ui.linear_progress(share, show_value=False).classes("w-full")
+        ui.linear_progress(share, show_value=False).classes("w-full").props("aria-label=Progress")
 
 
 async def _check(session: Session) -> None:

@@ -7,8 +7,9 @@ from typing import Any, Final
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, size_text, table_path
+from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, table_path
 from faradisc.tools.console.pages.tables import STREAM_VIEWS, mode_text
+from faradisc.tools.console.parts import facts, size_text
 from faradisc.tools.console.queries import indexes_of, schema_of, types_of
 
 HOURS_PER_MONTH: Final = 730
@@ -54,15 +55,6 @@ async def overview_page(session: Session, table: str) -> None:
         )
         ui.label(described["TableArn"]).classes("soft")
     _indexes(session, described, types)
-
-
-def facts(pairs: dict[str, str]) -> None:
-    """Draws names with their values."""
-    with ui.element("div").classes("facts"):
-        for name, value in pairs.items():
-            with ui.element("div"):
-                ui.label(name).classes("fact-name")
-                ui.label(value).classes("fact-value")
 
 
 async def _optional(session: Session, operation: str, request: dict[str, Any], member: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from nicegui import ui
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, complain, confirmed, console_page, guarded
 from faradisc.tools.console.grid import ItemGrid
+from faradisc.tools.console.parts import code_editor
 from faradisc.tools.console.queries import schema_of
 
 _SOURCE: Final = re.compile(
@@ -57,10 +58,8 @@ def plan(statement: str, described: dict[str, Any]) -> str:
 @console_page("/partiql", "PartiQL")
 async def partiql_page(session: Session) -> None:
     with ui.card().classes("w-full"):
-        editor = ui.codemirror(
-            'SELECT * FROM "table" WHERE "key" = \'value\'', language="SQL",
-            theme="vscodeDark" if session.dark else "vscodeLight", line_wrapping=True,
-        ).classes("w-full").style("height: 180px")  # fmt: skip
+        text = 'SELECT * FROM "table" WHERE "key" = \'value\''
+        editor = code_editor(text, "SQL", dark=session.dark, height="180px", on_change=lambda _: explain())
         with ui.row().classes("w-full items-center"):
             run = ui.button("Run", icon="play_arrow")
             selection = ui.button("Run selection").props("outline")
@@ -108,6 +107,6 @@ async def partiql_page(session: Session) -> None:
             return
         await execute(picked)
 
-    editor.on_value_change(explain)
+    ui.timer(0.5, lambda: editor.set_theme("vscodeDark" if session.dark else "vscodeLight"), once=True)
     run.on_click(guarded(lambda: execute(editor.value or "")))
     selection.on_click(guarded(run_selection))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final
 
 from nicegui import ui
 
+from faradisc.tools.console.consumers import positions
 from faradisc.tools.console.editor import draw_difference
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, complain, console_page, guarded
+from faradisc.tools.console.parts import plain_table
 from faradisc.tools.console.values import text_of, visible
 
 RECORDS_MAX: Final = 200
@@ -32,8 +35,19 @@ async def stream_page(session: Session, table: str) -> None:
     tail.draw()
     await tail.find_shards()
     tail.draw_shards()
+    await _draw_consumers(session, arn)
     timer = ui.timer(POLL_S, guarded(tail.poll))
     tail.paused.on_value_change(lambda event: timer.deactivate() if event.value else timer.activate())
+
+
+async def _draw_consumers(session: Session, arn: str) -> None:
+    ui.label("Consumers").classes("text-lg")
+    found = await positions(session.endpoint, arn)
+    if not found:
+        ui.label("No consumer group has checkpoints; `faradisc streams run` starts one.").classes("soft")
+        return
+    rows = [asdict(each) for each in found]
+    plain_table(rows)
 
 
 class Tail:
@@ -155,11 +169,5 @@ class Tail:
             }
             for shard in self._shards
         ]
-        columns = [
-            {"name": n, "field": n, "label": n.capitalize(), "align": "left"}
-            for n in ("shard", "parent", "from", "to")
-        ]
         with self._box:
-            ui.table(columns=columns, rows=rows, row_key="shard").classes("w-full").props(
-                "dense flat wrap-cells"
-            )
+            plain_table(rows)

@@ -8,7 +8,8 @@ from typing import Any
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.frame import Session, console_page, guarded, size_text, table_path
+from faradisc.tools.console.frame import Session, console_page, guarded, table_path
+from faradisc.tools.console.parts import size_text
 from faradisc.tools.console.queries import indexes_of, schema_of
 
 STREAM_VIEWS = ("", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY")

@@ -14,8 +14,8 @@ from nicegui import ui
 
 from faradisc.clock import SystemClock
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.frame import Session, complain, console_page, guarded, size_text
-from faradisc.tools.console.pages.overview import facts
+from faradisc.tools.console.frame import Session, complain, console_page, guarded
+from faradisc.tools.console.parts import facts, plain_table, size_text
 from faradisc.tools.console.values import visible
 
 POLL_S: Final = 2.0
@@ -160,7 +160,7 @@ class Live:
                     min(1, used / limit) if limit else 0,
                     show_value=False,
                     color="red" if limit and used >= limit else None,
-                )
+                ).props(f"aria-label='{title} of the capacity'")
 
     def _draw_hot_keys(self, now: dict[str, Any]) -> None:
         found = [
@@ -250,13 +250,8 @@ class Live:
             for part in shown[:PARTITIONS_MAX]
         ]
         titles = {"id": "Partition", "reads": "Reads/s (of limit)", "writes": "Writes/s (of limit)"}
-        columns = [
-            {"name": n, "field": n, "label": titles.get(n, n.capitalize()), "align": "left"} for n in rows[0]
-        ]
         with ui.expansion(f"Partitions ({len(now['partitions'])})", value=True).classes("w-full"):
-            ui.table(columns=columns, rows=rows, row_key="id").classes("w-full").props(
-                "dense flat wrap-cells"
-            )
+            plain_table(rows, titles)
 
     def _draw_splits(self, now: dict[str, Any]) -> None:
         if not now["splits"]:
@@ -270,9 +265,8 @@ class Live:
             }
             for event in reversed(now["splits"][-40:])
         ]
-        columns = [{"name": n, "field": n, "label": n.capitalize(), "align": "left"} for n in rows[0]]
         with ui.expansion(f"Splits ({len(now['splits'])})").classes("w-full"):
-            ui.table(columns=columns, rows=rows).classes("w-full").props("dense flat wrap-cells")
+            plain_table(rows)
 
     def _levers(self) -> None:
         """Opens the dialog of what the admin API changes."""
@@ -392,8 +386,7 @@ async def _activities(session: Session, table: str) -> None:
             {"at": f"{each['StartTime']:%H:%M:%S}", "what": each["Description"], "status": each["StatusCode"]}
             for each in found[:50]
         ]
-        columns = [{"name": n, "field": n, "label": n.capitalize(), "align": "left"} for n in rows[0]]
-        ui.table(columns=columns, rows=rows).classes("w-full").props("dense flat wrap-cells")
+        plain_table(rows)
 
 
 async def _alarms(session: Session, table: str) -> None:
@@ -410,5 +403,4 @@ async def _alarms(session: Session, table: str) -> None:
             {"alarm": each["AlarmName"], "state": each["StateValue"], "reason": each.get("StateReason", "")}
             for each in mine
         ]
-        columns = [{"name": n, "field": n, "label": n.capitalize(), "align": "left"} for n in rows[0]]
-        ui.table(columns=columns, rows=rows).classes("w-full").props("dense flat wrap-cells")
+        plain_table(rows)
