@@ -450,3 +450,53 @@ def test_changes_of_the_catalog_on_both_nodes_at_once_are_all_made(seed: int) ->
             assert [each["p"]["S"][:2] for each in await all_items(nodes.any(), name)] == [name] * 5
 
     play(scenario, seed=seed)
+
+
+def test_a_restore_divides_no_transaction_of_nodes_whose_clocks_differ() -> None:
+    """The node whose clock is a second ahead changes an item first; a transaction of the other follows."""
+
+    async def scenario(nodes: Nodes) -> None:
+        one, other = nodes.nodes
+        await other.on("t", "CreateTable", **TABLE)
+        await other.on("t", "PutItem", Item=item(p="a", n=0))
+        recovery = {"PointInTimeRecoveryEnabled": True}
+        await other.on("t", "UpdateContinuousBackups", PointInTimeRecoverySpecification=recovery)
+        nodes.clock.advance(10)
+        began_ns = nodes.clock.now_ns()
+        await one.on("t", "PutItem", Item=item(p="a", n=1))
+        puts = [{"Put": {"TableName": "t", "Item": item(p=key, n=2)}} for key in ("a", "b")]
+        await other("TransactWriteItems", TransactItems=puts)
+        nodes.clock.advance(10)
+        seen = set()
+        for number, after_ms in enumerate((-1, 1, 500, 999, 1001, 3000)):
+            moment = (began_ns // 1_000_000 + after_ms) / 1000
+            name = f"restored{number}"
+            await nodes.call(
+                "RestoreTableToPointInTime", SourceTableName="t", TargetTableName=name, RestoreDateTime=moment
+            )
+            while True:
+                shown = (await one.on(name, "DescribeTable"))["Table"]
+                if shown["TableStatus"] == "ACTIVE":
+                    break
+                await asyncio.sleep(0)
+            found = {each["p"]["S"]: int(each["n"]["N"]) for each in await all_items(other, name)}
+            seen.add(tuple(found.items()))
+        assert seen == {(("a", 0),), (("a", 2), ("b", 2))}  # the two changes are a nanosecond apart
+
+    play(scenario, ahead_s=1)
+
+
+def test_vector_indexes_are_rejected() -> None:
+    async def scenario(nodes: Nodes) -> None:
+        index = {
+            "IndexName": "v",
+            "VectorAttribute": {"AttributeName": "v"},
+            "Dimensions": 2,
+            "DistanceFunction": "COSINE",
+            "Projection": {"ProjectionType": "ALL"},
+        }
+        with pytest.raises(Rejected, match="Vector indexes are not supported by servers with --store"):
+            await nodes.call("CreateTable", TableName="t", **TABLE, VectorIndexes=[index])
+        assert (await nodes.call("ListTables"))["TableNames"] == []
+
+    play(scenario)

@@ -68,7 +68,7 @@ async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[st
     check_encryption(locations, request)
     check_running(backend, EXPORT, EXPORTS_RUNNING_MAX)
     # A later change must not get the exported time.
-    backend.catalog.moments.seal(progress["to_ns"])
+    await backend.catalog.seal(table, progress["to_ns"])
     task = await begin(backend, call, EXPORT, table.arn, shown, progress=progress)
     return {"ExportDescription": describe(task)}
 

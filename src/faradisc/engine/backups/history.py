@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from faradisc.engine.tables.history import after_moment, split_change_key
+from faradisc.engine.tables.history import AFTER_ITEM, after_moment, split_change_key
 from faradisc.engine.tables.table import Table
 from faradisc.model.codec.item_record import Record
 from faradisc.storage.api import Part, ReadOnlyStore
@@ -25,10 +25,6 @@ PAGE_ROWS = 200
 """Rows read from each source (present rows, and each day) for one page."""
 PAGE_BYTES = 256 * 1024
 """Bytes of payload after which no more of a source is read for one page."""
-
-_AFTER_ITEM = b"\xff"
-"""Sorts after all changes of a row key: a time follows it there, whose first byte is smaller; and no row key
-is a prefix of another."""
 
 
 class Cursor(NamedTuple):
@@ -142,7 +138,7 @@ async def _page(
                 changed.setdefault(row_key, []).append(_Change(at_ns, before))
     records = {key: payload for key, payload in present.rows if end is None or key <= end}
     if end is not None:
-        return records, changed, Cursor(slot, (end + _AFTER_ITEM).hex())
+        return records, changed, Cursor(slot, (end + AFTER_ITEM).hex())
     return records, changed, Cursor(slot + 1) if slot + 1 < history.slots else None
 
 
@@ -169,5 +165,5 @@ async def _around(
     """Returns an item's last change up to a time and its first one after it, of those after `read_to`."""
     border = max(after_moment(row_key, at_ns), read_to + b"\x00")
     until = await store.range(part, read_to + b"\x00", border, limit=1, reverse=True)
-    after = await store.range(part, border, row_key + _AFTER_ITEM, limit=1)
+    after = await store.range(part, border, row_key + AFTER_ITEM, limit=1)
     return [(key, row[1]) for key, row in until + after]

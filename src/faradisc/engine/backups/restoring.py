@@ -117,7 +117,7 @@ class Restores:
         """
         _, size_bytes = await usage_of(self._store, source)
         self._check_room(size_bytes)
-        self._catalog.moments.seal(at_ns)
+        await self._catalog.seal(source, at_ns)
         assert source.history is not None, "it covers the time"
         name = (source.state.namespace, source.name)
         restored = Restored(source.arn, at_ns, source=name, history=source.history.resource)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.engine.streams.records import row_key_of, show
+from faradisc.engine.streams.records import created_ms, row_key_of, show
 from faradisc.engine.streams.registry import Streams
 from faradisc.engine.streams.shards import Shard, position_of, sequence_number
 from faradisc.engine.streams.stream import Stream
@@ -26,6 +26,8 @@ _ARN = re.compile(
 )
 _FIRST_READ_ENTRIES = 16
 """Entries of the first read, before their mean size is known; each can have two images of 400 KB."""
+_ROLL_MS = 10_000
+"""The two commits of a roll are made within this time."""
 _COST_BYTES_MAX = 4 * STREAM_PAGE_BYTES_MAX
 _ENTRY_COST_BYTES = 1000
 """What one answer reads at most, where an entry costs this much besides its size. A page of the shard's own
@@ -132,6 +134,8 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
     wanted = min(limit, _FIRST_READ_ENTRIES)
     while len(records) < limit and cost < _COST_BYTES_MAX and not _at_end(shard, after):
         entries = await _entries(streams, part, after, wanted)
+        if streams.store.shared:
+            entries = _before_roll(streams, stream, shard, entries)
         for sequence, entry in entries:
             if len(records) == limit or (shard.last is not None and sequence > shard.last):
                 break
@@ -164,6 +168,19 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
 def _at_end(shard: Shard, after: int) -> bool:
     """Returns whether a position is at the end of a closed shard."""
     return shard.last is not None and after >= shard.last
+
+
+def _before_roll(
+    streams: Streams, stream: Stream, shard: Shard, entries: list[tuple[int, bytes]]
+) -> list[tuple[int, bytes]]:
+    """Returns the entries before an end of shards that is not known: another node may be between the two
+    commits of a roll. After a while it is what a crash has left."""
+    known = {each.last for each in stream.state.shards if each.slot == shard.slot}
+    since_ms = streams.clock.now_ns() // 1_000_000 - _ROLL_MS
+    for at, (sequence, entry) in enumerate(entries):
+        if not row_key_of(entry) and sequence not in known and created_ms(entry) > since_ms:
+            return entries[:at]
+    return entries
 
 
 async def _entries(streams: Streams, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:

@@ -36,6 +36,7 @@ from faradisc.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
     StorageError,
+    ValidationException,
 )
 from faradisc.limits import TABLES_MAX
 from faradisc.model.codec.keyspace import STREAMS_PART
@@ -142,6 +143,17 @@ class Catalog(TableLookup):
             return updated
 
         return await self._at_its_turn(attempt)
+
+    async def seal(self, table: Table, at_ns: int) -> None:
+        """Makes changes of a table's items happen after a moment from now on, on all nodes."""
+        self.moments.seal(at_ns)
+
+        def sealed(state: TableState) -> bool:
+            state.sealed_ns = max(state.sealed_ns, at_ns)
+            return False
+
+        if self._store.shared:
+            await self.update(table, sealed, while_in_use=True)
 
     async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
         """Starts to raise the warm throughput of a table (None) or global index. It is available a transition
@@ -302,6 +314,8 @@ class Catalog(TableLookup):
         On a shared store the table gets another epoch, so that other nodes cannot use it without the change;
         and this node not before the change is made. Raises Stale there when another node was faster.
         """
+        if state.vector_indexes and self._store.shared:
+            raise ValidationException("Vector indexes are not supported by servers with --store")
         further = [] if also is None else [also]
         stream_before = None
         if stream is not None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from faradisc.engine.tables.change import CollectionsFull, Outcome
 from faradisc.engine.tables.expiry import Expiry
+from faradisc.engine.tables.history import AFTER_ITEM, split_change_key
 from faradisc.engine.tables.indexes import EntryChange
 from faradisc.engine.tables.partition_sizes import grow_partitions
 from faradisc.engine.tables.table import Table
@@ -57,7 +58,7 @@ async def commit_outcomes(
             add_entry(batches, entry)
     if in_collections:
         await _add_collections(store, batches, in_collections)
-    add_history(batches, outcomes)
+    add_history(batches, outcomes, await _newest_change_ns(store, outcomes) if store.shared else 0)
     if also is not None:
         batches[also.part] = also
     if not batches:
@@ -191,15 +192,31 @@ def _collection_delta(outcome: Outcome) -> int:
     )
 
 
-def add_history(batches: _Batches, outcomes: Sequence[Outcome]) -> None:
-    """Stores the old images on tables with point-in-time recovery, at one moment for the whole commit."""
+async def _newest_change_ns(store: Store, outcomes: Sequence[Outcome]) -> int:
+    """Returns the newest moment in the histories of the items that change; 0 if there is none. Another node,
+    whose clock is ahead, may have given it."""
+    newest_ns = 0
+    for outcome in outcomes:
+        history = outcome.change.table.history
+        if history is None or outcome.new_record == outcome.old.record:
+            continue
+        low = outcome.change.row_key
+        for part in history.newest_parts(low):
+            rows = await store.range(part, low, low + AFTER_ITEM, limit=1, reverse=True)
+            newest_ns = max(newest_ns, *(split_change_key(key)[1] for key, _ in rows), 0)
+    return newest_ns
+
+
+def add_history(batches: _Batches, outcomes: Sequence[Outcome], after_ns: int) -> None:
+    """Stores the old images on tables with point-in-time recovery, at one moment for the whole commit, which
+    is after `after_ns`."""
     at_ns = 0
     for outcome in outcomes:
         history = outcome.change.table.history
         old = outcome.old
         if history is None or outcome.new_record == old.record:
             continue
-        at_ns = at_ns or history.moments.next_ns()
+        at_ns = at_ns or history.moments.next_ns(after_ns)
         part, key = history.location(outcome.change.row_key, at_ns, old.version)
         before = old.record or b""
         batch = batches[part]

@@ -25,8 +25,13 @@ from faradisc.engine.tables.state import DAY_NS, PitrState
 from faradisc.model.codec.keyspace import slot_shift
 from faradisc.storage.api import Part
 
+AFTER_ITEM = b"\xff"
+"""Sorts after all changes of a row key: a time follows it there, whose first byte is smaller; and no row key
+is a prefix of another."""
 STAMP_BYTES = 12
 """Bytes after the item's row key."""
+CLOCKS_DIFFER_NS = 2_000_000_000
+"""The clocks of two nodes differ by less; each may be a second from the store's (engine/cluster/nodes.py)."""
 _STAMP = Struct(">QI").pack
 
 
@@ -34,6 +39,8 @@ class Moments:
     """Gives every change its time: that of the clock, or a nanosecond after the last change.
 
     No change gets a moment whose state has been read, so a restore reads what can no longer change.
+    Each node of a shared store has its own moments. There a change of an item is after the one before it,
+    whichever node made that (engine/tables/commit.py), so that no moment divides a commit.
     """
 
     __slots__ = ("_clock", "_last_ns")
@@ -46,9 +53,9 @@ class Moments:
         """Returns the present, which is not before any change."""
         return max(self._clock.now_ns(), self._last_ns)
 
-    def next_ns(self) -> int:
-        """Returns the moment of a new change, after all others."""
-        now_ns, last_ns = self._clock.now_ns(), self._last_ns
+    def next_ns(self, after_ns: int = 0) -> int:
+        """Returns the moment of a new change, after all others, and after `after_ns`."""
+        now_ns, last_ns = self._clock.now_ns(), max(self._last_ns, after_ns)
         self._last_ns = now_ns if now_ns > last_ns else last_ns + 1
         return self._last_ns
 
@@ -94,6 +101,12 @@ class History:
             self._parts = [self.part(slot, day) for slot in range(self.slots)]
             self._day = day
         return self._parts[row_key[0] >> self._shift], change_key(row_key, at_ns, version)
+
+    def newest_parts(self, row_key: bytes) -> set[Part]:
+        """Returns the parts that may have the newest change of an item, if it was within CLOCKS_DIFFER_NS: a
+        node with a faster clock may be in the next day."""
+        slot, now_ns = row_key[0] >> self._shift, self.moments.now_ns()
+        return {self.part(slot, at_ns // DAY_NS) for at_ns in (now_ns, now_ns + CLOCKS_DIFFER_NS)}
 
     def parts_of_slot(self, slot: int, from_ns: int) -> list[Part]:
         """Returns the parts that may have changes of a slot at or after a moment, newest first."""

@@ -37,7 +37,7 @@ def _to_stored(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return {
         _STORED_NAMES.get(name, name): value
         for name, value in fields
-        if not (name == "until_ns" and value is None) and not (name == "epoch" and value == 0)
+        if not (name == "until_ns" and value is None) and not (name in ("epoch", "sealed_ns") and value == 0)
     }
 
 
@@ -277,6 +277,8 @@ class TableState:
     """Encryption with a key of its own."""
     epoch: int = 0
     """On a shared store: the epoch of the table's parts, another one after every change of this state."""
+    sealed_ns: int = 0
+    """On a shared store: all further changes of items are after this moment."""
 
     @property
     def arn(self) -> str:

@@ -296,6 +296,7 @@ class TableLookup:
         since_ns: when the table got this state; None: now.
         """
         name = (state.namespace, state.name)
+        self.moments.seal(state.sealed_ns)
         provisions = provisions_of(state)
         if state.sealing is not None:
             self.sealers.attach(state.table_id, state.sealing, state.resources(), name)
