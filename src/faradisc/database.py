@@ -38,7 +38,7 @@ from faradisc.engine.workers import Job, Workers
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.operations.call import Backend, Call, no_yield
-from faradisc.operations.registry import FOLLOW_LATE, OPERATIONS, Operation
+from faradisc.operations.registry import FOLLOW_ALL, FOLLOW_LATE, OPERATIONS, Operation
 from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.http import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
@@ -160,11 +160,11 @@ class Database:
             self._keeping_up = Workers(jobs)
             own = (*jobs, *own)
             cluster.add_followers(
-                catalog.refresh,
                 backend.backups.follow,
                 backend.exchange.tasks.follow,
                 self.other_services.follow,
                 catalog.throughput.follow,
+                catalog.refresh,  # last, so that the tables of all tasks are known
             )
             leased = tuple(map(cluster.leased, leased))
         self.cluster = cluster
@@ -281,7 +281,7 @@ class Database:
         database = cls(backend, settings, cluster)
         await database.other_services.load()
         if cluster is not None:
-            database.other_services.share(cluster.broadcast)
+            database.other_services.share(cluster.broadcast, cluster.follow)
         return database
 
     async def run_large(self, work: Callable[[], T]) -> T:
@@ -394,7 +394,9 @@ class Database:
         """Runs an operation beside other nodes: with the tables as they are, even if another node has just
         changed them."""
         catalog = self.backend.catalog
-        if operation.name not in FOLLOW_LATE:
+        if operation.name in FOLLOW_ALL and self.cluster is not None:
+            await self.cluster.follow()
+        elif operation.name not in FOLLOW_LATE:
             await catalog.refresh()
         if operation.name == "BatchExecuteStatement":  # which repeats single statements
             return await operation.handler(self.backend, call)

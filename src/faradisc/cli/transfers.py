@@ -189,12 +189,16 @@ def import_files(
     type=click.Path(path_type=Path),
     help="Directory for the progress; the same command continues after an interruption.",
 )
+@click.option(
+    "--compare", is_flag=True, help="Count the items of both tables afterwards; exits 1 if they differ."
+)
 @_mask
 @_segments
 def copy(
     tables: tuple[str, ...],
     *,
     new_name: str | None,
+    compare: bool,
     resume: Path | None,
     mask: Path | None,
     segments: int,
@@ -205,7 +209,7 @@ def copy(
     Missing tables are created with the keys and indexes of the source, on demand.
     """
     with _errors_as_sentences():
-        from faradisc.tools.transfer.copying import copy_table  # noqa: PLC0415 - slow to import
+        from faradisc.tools.transfer.copying import compare_counts, copy_table  # noqa: PLC0415 - slow to import
         from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
         if new_name is not None and len(tables) > 1:
@@ -238,6 +242,9 @@ def copy(
                 )
                 progress.end()
                 click.echo(f"{table}: {progress.line()}")
+                if compare:
+                    count = compare_counts(source, target, (table, new_name or table))
+                    click.echo(f"  {count:,} items in both")
 
 
 @contextmanager

@@ -192,3 +192,7 @@ FOLLOW_LATE = frozenset(
 have made only when a table is missing, has changed or does not fit the request. All others look first."""
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}
+
+_TASKS = re.compile("Backup|Bulk|Export|Import|Restore")
+FOLLOW_ALL = frozenset(filter(_TASKS.search, OPERATIONS))
+"""Operations that use more than tables: they first take over everything that other nodes have changed."""

@@ -36,15 +36,22 @@ class _Executor(Generic[S]):
     """Executes the operations of one service."""
 
     def __init__(
-        self, service: S, handlers: Mapping[str, Callable[[S, Call], Awaitable[dict[str, Any]]]]
+        self,
+        service: S,
+        handlers: Mapping[str, Callable[[S, Call], Awaitable[dict[str, Any]]]],
+        before: Callable[[], Awaitable[None]] | None,
     ) -> None:
+        """before: called before each operation."""
         self._service = service
         self._handlers = handlers
+        self._before = before
 
     def knows(self, operation: str) -> bool:
         return operation in self._handlers
 
     async def execute(self, call: Call) -> dict[str, Any]:
+        if self._before is not None:
+            await self._before()
         return await self._handlers[call.operation](self._service, call)
 
 
@@ -68,6 +75,7 @@ class OtherServices:
         self._execute = execute
         self.identities: Callable[[str], OperationExecutor] | None = None
         """Returns IAM's executor or STS's; None where signatures are not verified."""
+        self._before: Callable[[], Awaitable[None]] | None = None
         self._cloudwatch: CloudWatch | None = None
         self._autoscaling: AutoScaling | None = None
         self.jobs = (Job("auto scaling", self._scale), Job("alarms", self._evaluate))
@@ -97,11 +105,11 @@ class OtherServices:
         if service == CLOUDWATCH.name:
             from faradisc.services.cloudwatch import registry as of_cloudwatch  # noqa: PLC0415
 
-            return _Executor(cloudwatch, of_cloudwatch.OPERATIONS)
+            return _Executor(cloudwatch, of_cloudwatch.OPERATIONS, self._before)
         from faradisc.services.autoscaling import registry as of_autoscaling  # noqa: PLC0415
 
         assert service == SCALING.name, service
-        return _Executor(autoscaling, of_autoscaling.OPERATIONS)
+        return _Executor(autoscaling, of_autoscaling.OPERATIONS, self._before)
 
     async def _scale(self) -> bool:
         return False if self._autoscaling is None else await self._autoscaling.autoscaler.step()
@@ -117,8 +125,12 @@ class OtherServices:
             await cloudwatch.alarms.load()
             await autoscaling.targets.load()
 
-    def share(self, broadcast: Broadcast) -> None:
-        """Sends metrics that clients put here to the other nodes. Requires: `load` was called."""
+    def share(self, broadcast: Broadcast, follow: Callable[[], Awaitable[None]]) -> None:
+        """Sends metrics that clients put here to the other nodes. Requires: `load` was called.
+
+        follow: takes over what other nodes have changed; called before every request.
+        """
+        self._before = follow
         if self._cloudwatch is not None:
             custom = self._cloudwatch.sources.custom
             custom.send = partial(broadcast.send, "custom metrics")

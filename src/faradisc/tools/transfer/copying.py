@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -48,3 +49,25 @@ def copy_table(
     scan(source, names[0], segments, copy_page, state)
     state.delete()
     return progress.items
+
+
+def compare_counts(source: Endpoint, target: Endpoint, names: tuple[str, str]) -> int:
+    """Counts the items of both tables, a read of all of them. Returns the number.
+
+    Raises TableUnusable if the numbers differ.
+    """
+    counts = [_count(source, names[0]), _count(target, names[1])]
+    if counts[0] != counts[1]:
+        raise TableUnusable(f"{names[0]} has {counts[0]:,} items, its copy {names[1]} has {counts[1]:,}.")
+    return counts[0]
+
+
+def _count(endpoint: Endpoint, table: str) -> int:
+    request: dict[str, Any] = {"TableName": table, "Select": "COUNT", "ConsistentRead": True}
+    total: int = 0
+    while True:
+        answer = endpoint.call("Scan", request)
+        total += int(answer["Count"])
+        if "LastEvaluatedKey" not in answer:
+            return total
+        request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
