@@ -48,6 +48,7 @@ class TlsFiles:
                 raise SettingsError(f"The file {path} cannot be read ({error.strerror or error}).") from error
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         made.minimum_version = ssl.TLSVersion.TLSv1_2
+        made.options |= ssl.OP_NO_RENEGOTIATION
         made.set_alpn_protocols(["http/1.1"])
         try:
             # Without a password, OpenSSL would ask for that of an encrypted key on the terminal.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 
 from faradisc.limits import MB
 from faradisc.protocol.http import HttpRequest, HttpResponse
@@ -317,10 +318,19 @@ def test_files_that_are_no_pair_are_explained(tmp_path: Path) -> None:
     certificate, key = map(str, server_files(tmp_path / "a"))
     _, other = map(str, server_files(tmp_path / "b"))
     (tmp_path / "text").write_text("text")
+    loaded = serialization.load_pem_private_key(Path(key).read_bytes(), None)
+    (tmp_path / "encrypted").write_bytes(
+        loaded.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"open sesame"),
+        )
+    )
     text = str(tmp_path / "text")
     for files, sentence in (
         ((certificate, other), "the key is not the certificate's"),
         ((certificate, text), "they are not PEM files without password"),
+        ((certificate, str(tmp_path / "encrypted")), "they are not PEM files without password"),
         ((text, key), "they are not PEM files without password"),
         ((certificate, key, text), "holds no certificate"),
         ((certificate, str(tmp_path / "none")), r"none cannot be read \(No such file"),

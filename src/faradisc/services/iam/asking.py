@@ -74,17 +74,13 @@ class Ask:
 
 Handler = Callable[[Identities, Ask], Members]
 
-_TABLES: Final[Mapping[str, Callable[[Identities], dict[str, Any]]]] = {
-    "User": lambda state: state.users,
-    "Group": lambda state: state.groups,
-    "Role": lambda state: state.roles,
-    "Policy": lambda state: state.policies,
-}
+_TABLES: Final = {"User": "users", "Group": "groups", "Role": "roles", "Policy": "policies"}
 
 
 def table(state: Identities, kind: str) -> dict[str, Any]:
     """Returns all entities of a kind, by lower-case name."""
-    return _TABLES[kind](state)
+    entities: dict[str, Any] = getattr(state, _TABLES[kind])
+    return entities
 
 
 def find(state: Identities, kind: str, name: str) -> Any:
