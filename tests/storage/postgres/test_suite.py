@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.storage.api import Batch, Conflict, Stale, Store
 from faradisc.storage.postgres.keys import HEAD_BYTES
 from faradisc.storage.postgres.store import open_postgres
-from faradisc.storage.testing.contract import PART, applied, contents, scenario, version_of
+from faradisc.storage.testing.contract import OTHER, PART, applied, contents, scenario, version_of
 from faradisc.storage.testing.suite import Capabilities, SharedStoreSuite
 
 
@@ -86,3 +86,19 @@ class TestPostgres(SharedStoreSuite):
                 await store.close()
 
         asyncio.run(play())
+
+    @scenario
+    async def test_single_reads_at_once_get_their_own_rows_and_errors(self, store: Store) -> None:
+        rows = {
+            (part, b"%d" % number): b"%s%d" % (part, number) for part in (PART, OTHER) for number in range(99)
+        }
+        for part in (PART, OTHER):
+            puts = [(key, payload) for (place, key), payload in rows.items() if place == part]
+            await applied(store, Batch(part, puts=puts, fence=7))
+        asked = [*rows, (PART, b"absent"), (b"never written", b"0")] * 2
+        found = await asyncio.gather(*(store.get(part, [key]) for part, key in asked))
+        assert [row and row[1] for (row,) in found] == [rows.get(each) for each in asked]
+        epochs = [7, 6, None] * 20
+        reads = [store.get(PART, [b"5"], epoch=epoch) for epoch in epochs]
+        for epoch, answer in zip(epochs, await asyncio.gather(*reads, return_exceptions=True), strict=True):
+            assert isinstance(answer, Stale if epoch == 6 else list)

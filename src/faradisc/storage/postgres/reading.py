@@ -6,14 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from faradisc.storage.api import Part, Row, Stale
-from faradisc.storage.postgres.keys import ABOVE_ALL, above_head, head, is_long, loaded, stored_key
+from faradisc.storage.postgres.keys import (
+    ABOVE_ALL,
+    HEAD_BYTES,
+    above_head,
+    head,
+    is_long,
+    loaded,
+    stored_key,
+)
 
 SORTED_ROWS = 200
 """Rows per statement where long keys have to be sorted."""
 BIGGEST = (1 << 63) - 1
-_ONE_ROW = """SELECT p.epoch, kv.ver, kv.v FROM kv_part p
+ONE_ROW = """SELECT p.epoch, kv.ver, kv.v FROM kv_part p
  LEFT JOIN kv ON kv.part = p.part AND kv.gen = p.gen AND kv.k = $2 WHERE p.part = $1"""
-_ROWS = """SELECT u.n, p.epoch, kv.ver, kv.v
+ROWS = """SELECT u.n, p.epoch, kv.ver, kv.v
  FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS u(part, k, n)
  LEFT JOIN kv_part p ON p.part = u.part LEFT JOIN kv ON kv.part = p.part AND kv.gen = p.gen AND kv.k = u.k"""
 _PAGE = "SELECT key, version, payload FROM kv_page($1, $2, $3, $4, $5, $6, $7)"
@@ -58,13 +66,17 @@ class Reader:
             epochs = None if epoch is None else {part: epoch}
             return await self.read_many([(part, key) for key in keys], epochs=epochs)
         key = keys[0]
-        rows = await self._fetch(_ONE_ROW, part, stored_key(key))
-        found, version, payload = rows[0] if rows else (0, None, b"")
+        found, version, payload = await self._row(part, stored_key(key))
         if epoch is not None and found != epoch:
             raise Stale
         if version is None:
             return [None]
         return [(version, loaded(key, payload)[1])]
+
+    async def _row(self, part: Part, key: bytes) -> tuple[int | None, int | None, bytes]:
+        """Returns the part's epoch, the version and the payload; a version of None: absent."""
+        rows = await self._fetch(ONE_ROW, part, key)
+        return rows[0] if rows else (0, None, b"")
 
     async def range(
         self,
@@ -82,7 +94,7 @@ class Reader:
         scan = (part, reverse, epoch)
         if not is_long(low) and (hi is None or not is_long(hi)):
             page = await self._page(scan, low, ABOVE_ALL if hi is None else hi, limit=limit, room=room)
-            if not any(is_long(key) for key, _ in page):
+            if max([len(key) for key, _ in page], default=0) <= HEAD_BYTES:
                 return page
         if self._is_fixed:
             return await self._sorted_range(scan, low, hi, limit=limit, room=room)
@@ -137,7 +149,7 @@ class Reader:
         self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
     ) -> list[Row | None]:
         answer: list[Row | None] = [None] * len(keys)
-        rows = await self._fetch(_ROWS, [part for part, _ in keys], [stored_key(key) for _, key in keys])
+        rows = await self._fetch(ROWS, [part for part, _ in keys], [stored_key(key) for _, key in keys])
         for n, found, version, payload in rows:
             part, key = keys[n - 1]
             if epochs and epochs.get(part, found) not in (found, found or 0):
