@@ -110,7 +110,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="the two sizes (20000,2000000)",
     )
     add("--postgres", action="store_true", help="Faradisc only: over PostgreSQL, as a ratio to RocksDB")
-    add("--feature", choices=FEATURES, help="Faradisc only: PutItem on a table without it and with it")
+    add("--feature", choices=FEATURES, help="Faradisc only: its workloads on a table without it and with it")
     add(
         "--expiring",
         type=int,
@@ -185,7 +185,8 @@ def _run(options: argparse.Namespace) -> int:
         client_core=_core(options.client_core),
         with_wrk=options.client != "python" and client.has_wrk(),
     )
-    chosen = [WORKLOADS[name] for name in options.only or (["putitem"] if options.feature else WORKLOADS)]
+    of_run = FEATURES[options.feature].workloads if options.feature else WORKLOADS
+    chosen = [WORKLOADS[name] for name in options.only or of_run]
     try:
         here = machine.describe(directory)
         rows, measured, tables, notes = _RUNS.get(name, _feature)(options, plan, chosen)
@@ -249,6 +250,10 @@ def _scale(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Work
 def _feature(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:
     feature = FEATURES[options.feature]
     population = Population(options.items)
+    if feature.with_keys:
+        keys = plan.directory / "master.json"
+        subprocess.run([FARADISC.executable, "keys", "create", "--keys", keys], check=True)
+        os.environ["FARADISC_KEYS"] = str(keys)  # of both servers
     with ExitStack() as running:
         subjects = []
         for label, prepare in (("without", ()), (f"with {feature.title}", feature.prepare)):

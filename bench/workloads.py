@@ -203,7 +203,10 @@ class Feature:
     prepare: tuple[Operation, ...]
     """The request that switches it on, without the table's name."""
     cost_max: float
-    """Share of PutItem's throughput."""
+    """Share of the throughput."""
+    workloads: tuple[str, ...] = ("putitem",)
+    with_keys: bool = False
+    """Whether the servers need a key file."""
 
 
 FEATURES = {
@@ -216,6 +219,13 @@ FEATURES = {
             ),
         ),
         0.25,
+    ),
+    "encryption": Feature(
+        "encryption with a key of one's own",
+        (("UpdateTable", {"SSESpecification": {"Enabled": True}}),),
+        0.20,
+        ("getitem", "putitem"),
+        with_keys=True,
     ),
 }
 

@@ -47,6 +47,9 @@ class SealedView:
         self, sealer: Sealer, part: Part, keys: Sequence[bytes], got: _Rows
     ) -> list[Row | None]:
         rows = await got
+        if sealer.strict and len(rows) == 1:
+            (row,) = rows
+            return rows if row is None else [(row[0], sealer.open(row[1], part + keys[0]))]
         if not sealer.is_ready:
             await self._require(sealer)
         plain_ok = self._accepts_plain(sealer, part)

@@ -14,7 +14,7 @@ own. With 2^16 runs under one data key the chance that two are equal is 2^-33.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SEALED = 0xFA
 HEAD_BYTES = 15
+_NUMBERED_BYTES = 3
 OVERHEAD_BYTES = HEAD_BYTES + 16
 """Bytes that a sealed payload is longer than the plain one."""
 _PREFIX_BYTES = 8
@@ -43,16 +44,8 @@ class Sealer:
     """The data keys of one owner: a table, an ended stream, or a backup. Threads may share it."""
 
     __slots__ = (
-        "_ciphers",
-        "_entropy",
-        "_head",
-        "_last",
-        "_run",
-        "_sealing",
-        "denied",
-        "name",
-        "state",
-        "tried_ns",
+        *("_ciphers", "_decrypt", "_entropy", "_head", "_last", "_run", "_sealing"),
+        *("denied", "name", "state", "strict", "tried_ns"),
     )
 
     def __init__(self, name: tuple[str, str] | None, state: SealState, entropy: Entropy) -> None:
@@ -69,6 +62,10 @@ class Sealer:
         self._last: str | None = None
         """The wrapped key that seals."""
         self._head = b""
+        self._decrypt: dict[bytes, Callable[[bytes, bytes, bytes], bytes]] = {}
+        """By the first bytes of what they open."""
+        self.strict = False
+        """Whether it is ready, and every payload is sealed."""
         self._run: tuple[bytes, Iterator[int]] = (b"", iter(()))
         self.become(state)
 
@@ -88,7 +85,13 @@ class Sealer:
         last = state.keys[-1]
         known = all(each in self._ciphers for each in wrapped)
         self._sealing = self._ciphers[last] if known and last is not None else None
-        self._head = bytes([SEALED]) + (len(state.keys) - 1).to_bytes(2, "big")
+        self._head = _head(len(state.keys) - 1)
+        self._decrypt = {
+            _head(number): self._ciphers[each].decrypt
+            for number, each in enumerate(state.keys)
+            if each in self._ciphers
+        }
+        self.strict = self._sealing is not None and state.enabled and not state.converting
         if last != self._last:
             self._last = last
             self._begin_run()
@@ -107,6 +110,7 @@ class Sealer:
         """Drops the data keys."""
         self._ciphers.clear()
         self._sealing, self.denied, self.tried_ns = None, reason, now_ns
+        self._decrypt, self.strict = {}, False
 
     def _begin_run(self) -> None:
         self._run = self._entropy.token_bytes(_PREFIX_BYTES), count()
@@ -131,20 +135,11 @@ class Sealer:
 
         plain_ok: a payload that is not sealed is returned. Raises Corruption; KeyDenied.
         """
-        if not stored:
-            return stored
-        if stored[0] != SEALED:
-            if plain_ok:
-                return stored
-            raise Corruption(f"{_where(location)} is not sealed, and the table's rows are")
-        number = int.from_bytes(stored[1:3], "big")
-        wrapped = self.state.keys[number] if number < len(self.state.keys) else None
-        if wrapped is None:
-            raise Corruption(f"{_where(location)} is sealed with data key {number}, which does not exist")
+        decrypt = self._decrypt.get(stored[:_NUMBERED_BYTES])
+        if decrypt is None:
+            return self._without_key(stored, location, plain_ok=plain_ok)
         try:
-            return self._ciphers[wrapped].decrypt(stored[3:HEAD_BYTES], stored[HEAD_BYTES:], location)
-        except KeyError:
-            raise KeyDenied(self.denied) from None
+            return decrypt(stored[_NUMBERED_BYTES:HEAD_BYTES], stored[HEAD_BYTES:], location)
         except Exception as error:
             from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - after `unwrapped` it is there
 
@@ -154,6 +149,22 @@ class Sealer:
                 f"{_where(location)} cannot be opened with the table's data key: it was changed, or belongs "
                 "to another place"
             ) from None
+
+    def _without_key(self, stored: bytes, location: bytes, *, plain_ok: bool) -> bytes:
+        if not stored:
+            return stored
+        if stored[0] != SEALED:
+            if plain_ok:
+                return stored
+            raise Corruption(f"{_where(location)} is not sealed, and the table's rows are")
+        number, keys = int.from_bytes(stored[1:_NUMBERED_BYTES], "big"), self.state.keys
+        if len(stored) >= _NUMBERED_BYTES and number < len(keys) and keys[number] is not None:
+            raise KeyDenied(self.denied)
+        raise Corruption(f"{_where(location)} is sealed with data key {number}, which does not exist")
+
+
+def _head(number: int) -> bytes:
+    return bytes([SEALED]) + number.to_bytes(2, "big")
 
 
 def _where(location: bytes) -> str:
