@@ -393,6 +393,9 @@ def test_batches_with_some_attributes(games: AccessWorld) -> None:
         assert allowed(user.batch_get_item, RequestItems={"Games": part}) is own
         item = {**key("a"), name: {"N": "1"}}
         assert allowed(user.batch_write_item, RequestItems={"Games": [{"PutRequest": {"Item": item}}]}) is own
+    whole = {"StringEqualsIfExists": {"dynamodb:ReturnValues": "NONE", "dynamodb:Select": "COUNT"}}
+    writer = games.user(statement("BatchWriteItem", GAMES, whole))
+    assert allowed(writer.batch_write_item, RequestItems={"Games": [{"PutRequest": {"Item": key("a")}}]})
 
 
 def test_the_value_of_select_is_implied(games: AccessWorld) -> None:

@@ -5,6 +5,7 @@ A valid request is right in itself; its condition may fail, its paths and tables
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -462,6 +463,17 @@ def list_tags_of_resource(rng: Random) -> Request:
     return {"ResourceArn": _ARN + _any_table_name(rng)}
 
 
+def put_resource_policy(rng: Random) -> Request:
+    statement = {
+        "Effect": rng.choice(("Allow", "Deny")),
+        "Principal": {"AWS": rng.choice(("111122223333", "arn:aws:iam::111122223333:user/a"))},
+        "Action": rng.choice(("dynamodb:GetItem", ["dynamodb:Query", "dynamodb:Scan"], "dynamodb:*")),
+        "Resource": "*",
+    }
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    return {"ResourceArn": _ARN + _any_table_name(rng), "Policy": policy}
+
+
 def update_time_to_live(rng: Random) -> Request:
     specification = {"Enabled": rng.random() < 0.7, "AttributeName": rng.choice(("n", "rank", "doc.a"))}
     return {"TableName": _any_table_name(rng), "TimeToLiveSpecification": specification}
@@ -520,6 +532,9 @@ _MAKERS: dict[str, Maker] = {
     "TagResource": tag_resource,
     "UntagResource": untag_resource,
     "ListTagsOfResource": list_tags_of_resource,
+    "PutResourcePolicy": put_resource_policy,
+    "GetResourcePolicy": list_tags_of_resource,
+    "DeleteResourcePolicy": list_tags_of_resource,
     "ExecuteStatement": execute_statement,
     "BatchExecuteStatement": batch_execute_statement,
     "ExecuteTransaction": execute_transaction,

@@ -42,6 +42,7 @@ _SINGLE_WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 _READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "PartiQLSelect"})
 _ITEM_ACTIONS: Final = _READS | _SINGLE_WRITES | {"BatchWriteItem", "ConditionCheckItem"}
 _KEYED_ACTIONS: Final = _ITEM_ACTIONS - {"Scan"}
+_RETURNING_ACTIONS: Final = _SINGLE_WRITES | {"ConditionCheckItem", "PartiQLUpdate", "PartiQLDelete"}
 _TRANSACTIONS: Final = frozenset({"TransactWriteItems", "TransactGetItems", "ExecuteTransaction"})
 
 _EXPRESSIONS: Final[Mapping[str, Callable[[str], Parsed]]] = {
@@ -243,20 +244,16 @@ class Conditions(Mapping[str, Value]):
     def return_values(self) -> Value | None:
         """Returns what the request shows of the item. A failed condition counts as it does in transactions:
         assumed, since it shows the item to callers who may not ask for it."""
-        action, members = self._action, self._need.members
-        statement = self._need.statement
-        failing = "NONE" if members is None else members.get("ReturnValuesOnConditionCheckFailure", "NONE")
-        if statement is not None:
-            returning = statement.body.returning if isinstance(statement.body, Update | Delete) else None
-            if action not in ("PartiQLUpdate", "PartiQLDelete"):
-                return None
-            if returning is None:
-                return str(failing)
-            return ("ALL" if returning.whole else "UPDATED") + ("_NEW" if returning.new else "_OLD")
-        if action not in _SINGLE_WRITES and action != "ConditionCheckItem":
+        if self._action not in _RETURNING_ACTIONS:
             return None
+        members, statement = self._need.members, self._need.statement
+        failing: str = members.get("ReturnValuesOnConditionCheckFailure", "NONE")
         given: str = members.get("ReturnValues", "NONE")
-        return str(failing) if failing != "NONE" and given != "ALL_NEW" else given
+        if statement is not None and isinstance(statement.body, Update | Delete):
+            returning = statement.body.returning
+            if returning is not None:
+                given = ("ALL" if returning.whole else "UPDATED") + ("_NEW" if returning.new else "_OLD")
+        return failing if failing != "NONE" and given != "ALL_NEW" else given
 
     def return_consumed_capacity(self) -> Value | None:
         if self._need.statement is not None or self._action not in _ITEM_ACTIONS:
