@@ -335,13 +335,17 @@ async def open_shared(settings: ServerSettings) -> Store:
     """Opens the PostgreSQL of the settings. Raises StorageError, SettingsError."""
     from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415 - few servers
 
-    try:
-        os.makedirs(settings.data_dir, exist_ok=True)  # of backups
-    except OSError as error:
-        raise SettingsError(f"{settings.data_dir} cannot be created: {error.strerror}.") from error
     if settings.is_private_postgres:
-        return await open_private(Path(settings.store.partition(":")[2]))
-    return await open_postgres(settings.store)
+        store = await open_private(Path(settings.store.partition(":")[2]))
+    else:
+        store = await open_postgres(settings.store)
+    if settings.has_directory:
+        try:
+            settings.directory.mkdir(parents=True, exist_ok=True)  # of backups
+        except OSError as error:
+            await store.close()
+            raise SettingsError(f"{settings.directory} cannot be created: {error.strerror}.") from error
+    return store
 
 
 def banner(settings: ServerSettings, port: int) -> str:
