@@ -56,8 +56,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         process.stdout.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """Ends with the module: a thread with a running browser has a running event loop."""
     if not CHROMIUM:
         pytest.skip("Chromium is not installed: the console is not tried in a browser")
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 - with Chromium only
