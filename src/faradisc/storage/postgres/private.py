@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -180,11 +181,25 @@ class PrivatePostgres:
         if self._as_nobody:
             shutil.chown(directory, "nobody")
 
+    def _binaries(self) -> Path:
+        """Returns the directory of the programs: a copy where `nobody` cannot reach them (below /root)."""
+        found = programs()
+        assert found is not None
+        if not self._as_nobody or all(each.stat().st_mode & stat.S_IXOTH for each in found.parents):
+            return found
+        package, copied = found.parents[1], self._directory / "programs"
+        if not copied.exists():
+            draft = self._directory / "programs.new"
+            shutil.rmtree(draft, ignore_errors=True)
+            for each in package.parent.glob(f"{package.name}*"):  # its libraries lie beside it
+                shutil.copytree(each, draft / each.name, symlinks=True)
+            draft.chmod(0o711)
+            draft.rename(copied)
+        return copied / found.relative_to(package.parent)
+
     def _run(self, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-        binaries = programs()
-        assert binaries is not None
         return subprocess.run(
-            [binaries / program, *map(str, arguments)],
+            [self._binaries() / program, *map(str, arguments)],
             cwd="/",
             stdin=subprocess.DEVNULL,
             capture_output=True,
