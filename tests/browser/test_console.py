@@ -143,7 +143,7 @@ def test_an_index_is_queried_and_the_copied_code_finds_the_same(page: Any, serve
     )
     assert ran.stdout.count("'kind': {'S': 'odd'}") == 3
     page.get_by_role("tab", name="PartiQL").click()
-    statement = page.locator(".code").last.inner_text()
+    statement = page.locator(".code", has_text="SELECT").inner_text()
     found = served.dynamodb.execute_statement(Statement=statement)["Items"]
     assert {item["pk"]["S"] for item in found} == {"p1", "p3", "p5"}
 
