@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.many_nodes import Node, Nodes, Rejected, play
+from fixtures.many_nodes import Node, Nodes, Place, Play, Rejected
 from fixtures.schemas import item, schema
 
 TABLE = schema("p:S")
@@ -32,7 +32,9 @@ GSI = {
     ],
 }
 WITHOUT_GSI = {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "index"}}]}
-SEEDS = pytest.mark.parametrize("seed", range(6))
+PLACES = pytest.mark.parametrize("place", [*range(6), "postgres"])
+"""Seeds of a memory whose calls overlap, and PostgreSQL."""
+HERE_AND_THERE = pytest.mark.parametrize("place", [0, "postgres"])
 
 
 async def put_many(node: Node, count: int, *, first: int = 0) -> None:
@@ -59,7 +61,8 @@ async def wait_for_index(nodes: Nodes, *, active: bool) -> None:
         await asyncio.sleep(0)
 
 
-def test_a_table_of_one_node_is_used_by_the_other_at_once() -> None:
+@HERE_AND_THERE
+def test_a_table_of_one_node_is_used_by_the_other_at_once(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         one, other = nodes.nodes
         await one.on("t", "CreateTable", **TABLE)
@@ -75,10 +78,11 @@ def test_a_table_of_one_node_is_used_by_the_other_at_once() -> None:
         await other.on("t", "PutItem", Item=item(q=1))
         assert (await one.on("t", "Scan"))["Items"] == [item(q=1)]
 
-    play(scenario)
+    play(scenario, place)
 
 
-def test_a_table_that_the_other_node_made_is_found_by_every_operation() -> None:
+@HERE_AND_THERE
+def test_a_table_that_the_other_node_made_is_found_by_every_operation(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         one, other = nodes.nodes
         key = {"TableName": "{}", "Key": item(p="a")}
@@ -109,7 +113,7 @@ def test_a_table_that_the_other_node_made_is_found_by_every_operation() -> None:
         changed = await other("BatchExecuteStatement", Statements=[_with_name(statement, "u")])
         assert changed == {"Responses": [{"TableName": "u"}]}
 
-    play(scenario)
+    play(scenario, place)
 
 
 def _with_name(request: Any, name: str) -> Any:
@@ -121,8 +125,8 @@ def _with_name(request: Any, name: str) -> Any:
     return request.replace("{}", name) if isinstance(request, str) else request
 
 
-@SEEDS
-def test_an_index_added_while_the_other_node_writes_has_every_item(seed: int) -> None:
+@PLACES
+def test_an_index_added_while_the_other_node_writes_has_every_item(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         one, other = nodes.nodes
         await one.on("t", "CreateTable", **TABLE)
@@ -136,11 +140,11 @@ def test_an_index_added_while_the_other_node_writes_has_every_item(seed: int) ->
         assert len(expected) == 50
         assert await all_items(other, IndexName="index") == expected
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
-@SEEDS
-def test_an_index_that_comes_and_goes_under_writes_agrees_with_the_table(seed: int) -> None:
+@PLACES
+def test_an_index_that_comes_and_goes_under_writes_agrees_with_the_table(play: Play, place: Place) -> None:
     """The comparison of the whole store at the end is the test."""
 
     async def scenario(nodes: Nodes) -> None:
@@ -169,11 +173,13 @@ def test_an_index_that_comes_and_goes_under_writes_agrees_with_the_table(seed: i
         done = True
         await asyncio.gather(*writers)
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
-@SEEDS
-def test_a_stream_switched_on_while_the_other_node_writes_has_every_later_change(seed: int) -> None:
+@PLACES
+def test_a_stream_switched_on_while_the_other_node_writes_has_every_later_change(
+    play: Play, place: Place
+) -> None:
     async def scenario(nodes: Nodes) -> None:
         one, other = nodes.nodes
         await one.on("t", "CreateTable", **TABLE)
@@ -199,7 +205,7 @@ def test_a_stream_switched_on_while_the_other_node_writes_has_every_later_change
         assert set(keys) >= {f"k{number}" for number in late}
         assert len(set(keys)) == len(keys)
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
 async def _records(nodes: Nodes, arn: str) -> list[dict[str, Any]]:
@@ -221,8 +227,10 @@ async def _records(nodes: Nodes, arn: str) -> list[dict[str, Any]]:
     return records
 
 
-@SEEDS
-def test_time_to_live_switched_on_while_the_other_node_writes_covers_every_item(seed: int) -> None:
+@PLACES
+def test_time_to_live_switched_on_while_the_other_node_writes_covers_every_item(
+    play: Play, place: Place
+) -> None:
     """The items expire; those without the attribute stay."""
 
     async def scenario(nodes: Nodes) -> None:
@@ -242,11 +250,11 @@ def test_time_to_live_switched_on_while_the_other_node_writes_covers_every_item(
             nodes.clock.advance(1)
             await asyncio.sleep(0)
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
-@SEEDS
-def test_a_table_made_anew_has_the_items_written_since_and_no_others(seed: int) -> None:
+@PLACES
+def test_a_table_made_anew_has_the_items_written_since_and_no_others(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         one, other = nodes.nodes
         await one.on("t", "CreateTable", **TABLE)
@@ -287,11 +295,11 @@ def test_a_table_made_anew_has_the_items_written_since_and_no_others(seed: int) 
         assert there >= {key for key, begun_after, _ in answered if begun_after}
         assert not there & {key for key, _, _ in answered[:deleted]}
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
-@SEEDS
-def test_counters_on_both_nodes_add_up(seed: int) -> None:
+@PLACES
+def test_counters_on_both_nodes_add_up(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         await nodes.call("CreateTable", TableName="t", **TABLE)
         one = {":one": {"N": "1"}}
@@ -329,10 +337,11 @@ def test_counters_on_both_nodes_add_up(seed: int) -> None:
         await adding
         assert await all_items(nodes.any()) == [item(p="k0", n=80), item(p="k1", n=80)]
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
-def test_one_token_on_both_nodes_at_once_is_applied_once() -> None:
+@HERE_AND_THERE
+def test_one_token_on_both_nodes_at_once_is_applied_once(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         await nodes.call("CreateTable", TableName="t", **TABLE)
         update = {
@@ -357,11 +366,11 @@ def test_one_token_on_both_nodes_at_once_is_applied_once() -> None:
         )
         assert await all_items(nodes.any()) == expected
 
-    play(scenario)
+    play(scenario, place)
 
 
-@SEEDS
-def test_transactions_on_both_nodes_are_not_cancelled_by_each_other(seed: int) -> None:
+@PLACES
+def test_transactions_on_both_nodes_are_not_cancelled_by_each_other(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         await nodes.call("CreateTable", TableName="t", **TABLE)
 
@@ -382,10 +391,11 @@ def test_transactions_on_both_nodes_are_not_cancelled_by_each_other(seed: int) -
         await asyncio.gather(*(add() for _ in range(6)))
         assert sum(int(each["n"]["N"]) for each in await all_items(nodes.any())) == 120
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
-def test_settings_changed_on_one_node_are_shown_by_the_other() -> None:
+@HERE_AND_THERE
+def test_settings_changed_on_one_node_are_shown_by_the_other(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         one, other = nodes.nodes
         made = await one.on("t", "CreateTable", **TABLE)
@@ -410,11 +420,11 @@ def test_settings_changed_on_one_node_are_shown_by_the_other() -> None:
         shown = (await other.on("t", "DescribeTimeToLive"))["TimeToLiveDescription"]
         assert shown["AttributeName"] == "exp"
 
-    play(scenario)
+    play(scenario, place)
 
 
-@SEEDS
-def test_changes_of_the_catalog_on_both_nodes_at_once_are_all_made(seed: int) -> None:
+@PLACES
+def test_changes_of_the_catalog_on_both_nodes_at_once_are_all_made(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         names = [f"t{number}" for number in range(6)]
 
@@ -449,10 +459,10 @@ def test_changes_of_the_catalog_on_both_nodes_at_once_are_all_made(seed: int) ->
         for name in names:
             assert [each["p"]["S"][:2] for each in await all_items(nodes.any(), name)] == [name] * 5
 
-    play(scenario, seed=seed)
+    play(scenario, place)
 
 
-def test_a_restore_divides_no_transaction_of_nodes_whose_clocks_differ() -> None:
+def test_a_restore_divides_no_transaction_of_nodes_whose_clocks_differ(play: Play) -> None:
     """The node whose clock is a second ahead changes an item first; a transaction of the other follows."""
 
     async def scenario(nodes: Nodes) -> None:
@@ -483,10 +493,11 @@ def test_a_restore_divides_no_transaction_of_nodes_whose_clocks_differ() -> None
             seen.add(tuple(found.items()))
         assert seen == {(("a", 0),), (("a", 2), ("b", 2))}  # the two changes are a nanosecond apart
 
-    play(scenario, ahead_s=1)
+    play(scenario, 0, ahead_s=1)
 
 
-def test_vector_indexes_are_rejected() -> None:
+@HERE_AND_THERE
+def test_vector_indexes_are_rejected(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:
         index = {
             "IndexName": "v",
@@ -499,4 +510,4 @@ def test_vector_indexes_are_rejected() -> None:
             await nodes.call("CreateTable", TableName="t", **TABLE, VectorIndexes=[index])
         assert (await nodes.call("ListTables"))["TableNames"] == []
 
-    play(scenario)
+    play(scenario, place)

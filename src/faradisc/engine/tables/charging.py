@@ -156,12 +156,12 @@ def _charges_without_change(outcome: Outcome, index: Index) -> list[Charge]:
     if not asks_index(rule, before=held is not None, after=held is not None, changed=False):
         return []
     row_key = outcome.change.row_key if held is None else index.placement.row_key(held)
-    return [Charge(meter.indexes[index.name].writes, row_key)]
+    return [Charge(meter.resource_of(index.name).writes, row_key)]
 
 
 def _entry_charges(outcome: Outcome, index: Index, entry: EntryChange) -> list[Charge]:
     """Returns one charge, or two where the entry moves: its old and its new location pay for their part."""
-    limiter = outcome.change.table.meter.indexes[index.name].writes
+    limiter = outcome.change.table.meter.resource_of(index.name).writes
     if entry.delete is not None and entry.put is not None:
         new_units = units.write_units(entry.new_bytes - STORAGE_OVERHEAD_BYTES, 0)
         return [

@@ -56,6 +56,6 @@ def _grow(
     if undone:
         before, after = after, before
     own_items = index is None or index.schema.is_global
-    resource = meter.indexes[index.name] if index is not None and own_items else meter.resource
+    resource = meter.resource_of(index.name if index is not None and own_items else None)
     items = (after is not None) - (before is not None) if own_items else 0
     resource.grow(row_key, (after or 0) - (before or 0), items)

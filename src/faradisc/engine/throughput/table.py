@@ -69,6 +69,7 @@ class TableMeter:
         "recorded",
         "recorder",
         "registry",
+        "removed",
         "resource",
         "saved",
         "table_id",
@@ -88,6 +89,8 @@ class TableMeter:
         self.enforced = config.enforce
         self.provisions: dict[str | None, Provision] = {}
         self.indexes: dict[str, Resource] = {}
+        self.removed: dict[str, Resource] = {}
+        """Of global indexes that were removed: requests that began before go on with them."""
         self.insights: dict[str | None, Insights] = {}
         """Enabled Contributor Insights of the table (None) and of global indexes."""
         self.insights_settings: dict[str | None, InsightsSetting] = {}
@@ -147,7 +150,7 @@ class TableMeter:
 
     def resource_of(self, index: str | None) -> Resource:
         """Returns the resource of the table (None) or of a global index. Raises KeyError."""
-        return self.resource if index is None else self.indexes[index]
+        return self.resource if index is None else self.indexes.get(index) or self.removed[index]
 
     def partitions(self, index: str | None) -> int:
         """Returns the number of partitions of the table (None) or a global index."""

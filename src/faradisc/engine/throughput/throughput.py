@@ -150,7 +150,7 @@ class Throughput:
         for index in [index for index in meter.indexes if index not in provisions]:
             meter.registry.remove(meter.name, index)
             self.background.measurements.forget(meter, index)
-            del meter.indexes[index]
+            meter.removed[index] = meter.indexes.pop(index)
             meter.insights.pop(index, None)
             meter.insights_settings.pop(index, None)
         meter.refresh_flags()
