@@ -22,20 +22,19 @@ from bench.throttling import (
     CONNECTIONS,
     ITEMS,
     REQUESTS,
+    TURNS_PER_PROCESS,
     Batches,
-    ask_all,
-    ask_measured,
     fill,
     interval,
     judge,
     quicker,
     serving,
+    take_turns,
 )
 from bench.workloads import WORKLOADS, Population
 
 TARGET = 0.25
 """The largest cost of a policy over `lenient`, for GetItem."""
-TURNS_PER_PROCESS = 10
 ORDERS = list(itertools.permutations(RIGHTS))
 random.Random(1).shuffle(ORDERS)
 
@@ -59,23 +58,9 @@ def run(turns: int, directory: Path, say: Callable[[str], None]) -> list[Table]:
                     open_ones.enter_context(socket.create_connection(("127.0.0.1", port)))
                     for _ in range(CONNECTIONS)
                 ]
-            measured.append(_turns(pid, connections, requests))
+            measured.append(take_turns(pid, connections, requests, ORDERS))
         say(f"{(number + 1) * TURNS_PER_PROCESS} of {turns} turns")
     return [_table(measured)]
-
-
-def _turns(
-    pid: int, connections: dict[str, list[socket.socket]], requests: dict[str, list[bytes]]
-) -> Batches:
-    found: Batches = {}
-    for turn in range(-1, TURNS_PER_PROCESS):
-        for state in ORDERS[turn % len(ORDERS)]:
-            for name, batch in requests.items():
-                ask_all(connections[state], batch)
-                measured = ask_measured(pid, connections[state], batch)
-                if turn >= 0:
-                    found.setdefault((name, state), []).append(measured)
-    return found
 
 
 def _table(measured: list[Batches]) -> Table:

@@ -104,7 +104,7 @@ def _measure(place: str, processes: int, directory: Path) -> Measured:
                         for _ in range(CONNECTIONS)
                     ]
                 began, others = time.perf_counter(), others - _others_s(pid)
-                found.append(_turns(pid, connections, requests))
+                found.append(take_turns(pid, connections, requests, ORDERS))
                 others += _others_s(pid)
                 lasted += time.perf_counter() - began
     return Measured(found, max(others, 0) / lasted / (os.cpu_count() or 1))
@@ -128,12 +128,16 @@ def fill(port: int, population: Population) -> None:
     client.load((sign(*operation) for operation in population.load(PLAIN_TABLE)), port)
 
 
-def _turns(
-    pid: int, connections: dict[str, list[socket.socket]], requests: dict[str, list[bytes]]
+def take_turns(
+    pid: int,
+    connections: dict[str, list[socket.socket]],
+    requests: dict[str, list[bytes]],
+    orders: Sequence[Sequence[str]],
 ) -> Batches:
+    """Returns what one process takes for the requests of all states, in turns. orders: of the states."""
     found: Batches = {}
     for turn in range(-1, TURNS_PER_PROCESS):
-        for state in ORDERS[turn % len(ORDERS)]:
+        for state in orders[turn % len(orders)]:
             for name, batch in requests.items():
                 ask_all(connections[state], batch)
                 measured = ask_measured(pid, connections[state], batch)

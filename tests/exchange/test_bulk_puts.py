@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.engine.exchange import bulk_putting, intake
+from faradisc.engine.exchange import bulk_outputs, bulk_putting, intake
 from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.object_storage import DirectoryStorage, Draft
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items, zipped
@@ -337,7 +337,7 @@ def test_large_output_is_delivered_in_pieces(exchanging: Exchanging, monkeypatch
     """Other work may run between two pieces."""
     exchanging.call("CreateTable", TableName="table", **schema("p:S"))
     exchanging.object("in/a", b"bad\n" * 100)
-    monkeypatch.setattr(bulk_putting, "PIECE_BYTES", 500)
+    monkeypatch.setattr(bulk_outputs, "PIECE_BYTES", 500)
     yields = 0
 
     async def yield_control() -> None:

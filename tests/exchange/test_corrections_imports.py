@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from faradisc.engine.exchange.json_lines import Malformed, records
-from faradisc.server.lifecycle import _locations
+from faradisc.server.opening import locations_of
 from faradisc.server.settings import ServerSettings, SettingsError
 from fixtures.exchanging import Exchanging
 
@@ -46,6 +46,6 @@ def test_an_import_with_a_bad_record_fails_and_keeps_its_table(exchanging: Excha
 def test_an_s3_endpoint_without_its_library_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("faradisc.server.lifecycle.find_spec", lambda name: None)
+    monkeypatch.setattr("faradisc.server.opening.find_spec", lambda name: None)
     with pytest.raises(SettingsError, match=r"faradisc\[exchange\]"):
-        _locations(ServerSettings(data_dir=str(tmp_path), s3_endpoint="http://localhost:9000"))
+        locations_of(ServerSettings(data_dir=str(tmp_path), s3_endpoint="http://localhost:9000"))

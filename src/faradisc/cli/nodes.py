@@ -74,7 +74,7 @@ async def _stored(place: str) -> list[dict[str, Any]]:
     from faradisc.clock import SystemClock  # noqa: PLC0415 - for this option only
     from faradisc.engine.cluster.nodes import described_nodes  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415
-    from faradisc.server.lifecycle import open_shared  # noqa: PLC0415
+    from faradisc.server.opening import open_shared  # noqa: PLC0415
     from faradisc.server.settings import ServerSettings, SettingsError  # noqa: PLC0415
 
     try:

@@ -16,46 +16,31 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import fields
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from faradisc import __version__
 from faradisc.auth.sigv4 import Authenticator
 from faradisc.clock import Clock, SystemClock
-from faradisc.database import Database, Settings
-from faradisc.engine.backups.storage import (
-    BACKUPS_DIRECTORY,
-    BackupStorage,
-    DirectoryBackupStorage,
-    MemoryBackupStorage,
-    NoBackupStorage,
-)
-from faradisc.engine.encryption.key_service import KeyService
-from faradisc.engine.exchange.locations import Locations, directories
-from faradisc.engine.kinesis.sender import Sender
+from faradisc.database import Database
 from faradisc.server.access import Access
 from faradisc.server.addresses import AddressError, bind, is_loopback, resolve, url_of
 from faradisc.server.admin import AdminPages
 from faradisc.server.background import keep_working
 from faradisc.server.console_process import ConsoleProcess, check_console
-from faradisc.server.large_requests import OtherThread
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
+from faradisc.server.opening import open_database
 from faradisc.server.origins import OriginPolicy
 from faradisc.server.serving import Serving, keep_watching, watch_pause_s
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.server.site import Site
 from faradisc.server.timekeeping import data_clock, keep_time
 from faradisc.server.tls import TlsAcceptor, TlsFiles
-from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
     from faradisc.server.tracing import TraceFile
 
-BACKGROUND_THROTTLE_S = 0.005
-"""One or two syncs of a disk; the pause after a step of background work that waits for no sync."""
 DRAIN_S = 8.0
 """Longest wait for requests under way; container runtimes kill after 10 s."""
 
@@ -234,118 +219,6 @@ async def _run(
         await serving.until(stop, None if settings.memory or settings.store else Path(settings.data_dir))
         for each in others:
             await each
-
-
-async def _yield_control() -> None:
-    await asyncio.sleep(0)
-
-
-async def _background_throttle() -> None:
-    await asyncio.sleep(BACKGROUND_THROTTLE_S)
-
-
-_SHARED_SETTINGS = {each.name for each in fields(Settings)} & {each.name for each in fields(ServerSettings)}
-
-
-async def open_database(settings: ServerSettings, clock: Clock, address: str = "") -> Database:
-    """address: that other servers over the same store show. Raises StorageError."""
-    store = await _open_store(settings)
-    try:
-        return await Database.open(
-            store,
-            settings=Settings(
-                **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
-                yield_control=_yield_control,
-                background_throttle=_background_throttle,
-                large=OtherThread().run,
-            ),
-            clock=clock,
-            kinesis=_kinesis(settings),
-            locations=_locations(settings),
-            backup_storage=_storage(settings),
-            keys=_keys(settings, clock),
-            address=address,
-        )
-    except BaseException:
-        await store.close()
-        raise
-
-
-def _keys(settings: ServerSettings, clock: Clock) -> KeyService | None:
-    """Raises SettingsError when the key file cannot be used."""
-    if not settings.keys and not settings.kms_endpoint:
-        return None
-    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - few servers have keys
-    from faradisc.engine.encryption.services import key_service  # noqa: PLC0415
-
-    try:
-        return key_service(settings.keys, settings.kms_endpoint, clock, blocking=True)
-    except SealedFileError as error:
-        raise SettingsError(str(error)) from error
-
-
-def _kinesis(settings: ServerSettings) -> Sender | None:
-    if not settings.kinesis_endpoint_url:
-        return None
-    from faradisc.engine.kinesis.sender import ThreadedSender  # noqa: PLC0415 - few servers have one
-
-    return ThreadedSender(settings.kinesis_endpoint_url)
-
-
-def _locations(settings: ServerSettings) -> Locations | None:
-    """Returns the buckets of exports and imports; none by default when the data is in memory."""
-    logs = None if settings.memory else settings.directory / "logs"
-    if settings.s3_endpoint:
-        if find_spec("boto3") is None:
-            raise SettingsError("--s3-endpoint needs a library: pip install 'faradisc[exchange]'.")
-        from faradisc.engine.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
-
-        return endpoint(settings.s3_endpoint, logs)
-    if not settings.s3_root and (settings.memory or not settings.has_directory):
-        return None
-    return directories(settings.s3_root or settings.directory / "s3", logs)
-
-
-def _storage(settings: ServerSettings) -> BackupStorage:
-    if settings.memory:
-        return MemoryBackupStorage()
-    if not settings.has_directory:
-        return NoBackupStorage(
-            "Backups need a directory that all servers share: start each of them with --data-dir."
-        )
-    return DirectoryBackupStorage(settings.directory / BACKUPS_DIRECTORY, blocking=True)
-
-
-async def _open_store(settings: ServerSettings) -> Store:
-    if settings.memory:
-        from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
-
-        return MemoryStore()
-    if settings.store:
-        return await open_shared(settings)
-    from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
-
-    # In a thread, so that /health/live answers while an older format is rewritten. While RocksDB replays the
-    # log after a crash it does not answer: rocksdict 0.3.29 holds the interpreter lock (0.4 s for 28 MB; the
-    # log has at most 64 MB).
-    return await asyncio.to_thread(open_rocks, settings.data_dir)
-
-
-async def open_shared(settings: ServerSettings) -> Store:
-    """Opens the PostgreSQL of the settings. Raises StorageError, SettingsError."""
-    from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415 - few servers
-
-    if settings.is_private_postgres:
-        store = await open_private(Path(settings.store.partition(":")[2]))
-    else:
-        store = await open_postgres(settings.store)
-    if settings.has_directory:
-        try:
-            settings.directory.mkdir(parents=True, exist_ok=True)  # of backups
-        except OSError as error:
-            await store.close()
-            raise SettingsError(f"{settings.directory} cannot be created: {error.strerror}.") from error
-    return store
 
 
 def banner(settings: ServerSettings, port: int) -> str:

@@ -17,6 +17,8 @@ Invariants:
 
 Reads are calls into RocksDB of a few microseconds in the event loop's own thread; only syncs, which wait for
 the disk, run in another.
+
+Longer than other modules: one class, because every write has to keep all of the invariants.
 """
 
 from __future__ import annotations

@@ -20,6 +20,9 @@ Errors, each with its own rate (Faults):
 
 After each of them the store rejects writes until it is opened again, as storage/api.py requires. All random
 numbers come from one `random.Random`, so a run can be repeated.
+
+Longer than other modules: the disk opens the store and loses what the store has not synced, so neither is
+useful without the other.
 """
 
 from __future__ import annotations

@@ -20,13 +20,12 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from posixpath import join
 from typing import Any
 
 from faradisc.clock import Clock
+from faradisc.engine.exchange.bulk_outputs import Outputs, output_directory
 from faradisc.engine.exchange.checking import checked_item
 from faradisc.engine.exchange.compression import Damaged, Unavailable
-from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
 from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.object_reader import Source
@@ -56,9 +55,6 @@ from faradisc.storage.api import Store
 
 log = logging.getLogger("faradisc.engine.exchange")
 
-_OUTPUTS = {"ERROR": "errors", "CONDITION_CHECK_FAILURE": "condition_check_failures"}
-PIECE_BYTES = 1024 * 1024
-"""Part of an output copied into the bucket before other work may run."""
 _SECOND_NS = 1_000_000_000
 _JSON_TYPES: dict[str, type] = {
     "ConditionExpression": str,
@@ -103,61 +99,6 @@ def _condition(record: dict[str, Any]) -> Matches | None:
     condition = bind_condition(record["ConditionExpression"], "ConditionExpression", placeholders)
     placeholders.check_all_used()
     return condition
-
-
-class Outputs:
-    """The output files of one operation."""
-
-    def __init__(
-        self, task: Task, storage: ObjectStorage, logs: Path, yield_control: Callable[[], Awaitable[None]]
-    ) -> None:
-        self._task = task
-        self._yield_control = yield_control
-        self._wanted = task.shown["OutputS3Configuration"]
-        self._storage = storage.opened(access_of(self._wanted))
-        directory = _directory(logs, task)
-        lengths = task.progress.setdefault("outputs", {})
-        self._logs = {
-            kind: ErrorLog(directory / _OUTPUTS[kind], *lengths.get(kind, (0, 0)), limit=None)
-            for kind in self._wanted["OutputType"]
-        }
-
-    def of(self, kind: str) -> ErrorLog | None:
-        return self._logs.get(kind)
-
-    def lengths(self) -> dict[str, tuple[int, int]]:
-        """Returns bytes and lines of the files."""
-        return {kind: written.length for kind, written in self._logs.items()}
-
-    def truncate(self, lengths: dict[str, tuple[int, int]]) -> None:
-        """Removes the lines added since. Raises OSError."""
-        for kind, written in self._logs.items():
-            written.truncate(*lengths[kind])
-
-    def write(self) -> None:
-        """Writes the files to disk, and their lengths into the progress. Raises OSError."""
-        for kind, written in self._logs.items():
-            self._task.progress["outputs"][kind] = written.write()
-
-    async def deliver(self) -> None:
-        """Moves the files into the output bucket. Raises BucketError, OSError."""
-        self.write()
-        bucket: str = self._wanted["S3Bucket"]
-        for kind, written in self._logs.items():
-            if not written.path.exists():
-                continue
-            draft = self._storage.draft(bucket, f"{self._task.id}-{_OUTPUTS[kind]}")
-            try:
-                with written.path.open("rb") as content:
-                    while piece := content.read(PIECE_BYTES):
-                        draft.write(piece)
-                        await self._yield_control()
-                key = join(self._wanted.get("S3KeyPrefix") or "", self._task.id, f"{_OUTPUTS[kind]}.jsonl")
-                await self._storage.store(bucket, key, draft)
-            except BaseException:
-                self._storage.discard(draft)
-                raise
-            written.path.unlink()
 
 
 class _Run:
@@ -322,11 +263,6 @@ def _groups(changes: Iterable[Numbered]) -> list[list[Numbered]]:
     return groups
 
 
-def _directory(logs: Path, task: Task) -> Path:
-    """Returns the directory of the output files until they are delivered."""
-    return logs / "bulk-put" / task.id
-
-
 class BulkPutting:
     """The bulk operations of one database, one after another."""
 
@@ -434,7 +370,7 @@ class BulkPutting:
         return Outputs(task, self._storage, self._logs, self._yield_control)
 
     def _log_undelivered(self, task: Task, error: Exception) -> None:
-        directory = _directory(self._logs, task)
+        directory = output_directory(self._logs, task)
         log.error("%s: its output files stay in %s: %s", task.arn, directory, error)
 
     async def _close(self, task: Task, status: str, code: str | None, message: str | None) -> None:

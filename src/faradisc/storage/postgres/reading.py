@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from faradisc.storage.api import Part, Row, Stale
 from faradisc.storage.postgres.keys import (
@@ -36,22 +38,16 @@ _Scan = tuple[Part, bool, int | None]
 """The part, whether descending, and the epoch."""
 
 
-class Reader:
+class Reader(ABC):
     """The reads of the store and of its snapshots."""
 
-    _is_fixed: ClassVar[bool] = False
-    """Whether all calls see one state."""
-
+    @abstractmethod
     async def _fetch(self, statement: str, *arguments: Any) -> list[Any]:
         """Returns the rows of one statement. Raises StorageError."""
-        raise NotImplementedError
 
-    async def snapshot(self) -> Reader:
-        """Returns the current state; the caller closes it."""
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _one_state(self) -> AbstractAsyncContextManager[Reader]:
+        """Returns a reader all of whose calls see one state."""
 
     async def get(
         self,
@@ -96,13 +92,8 @@ class Reader:
             page = await self._page(scan, low, ABOVE_ALL if hi is None else hi, limit=limit, room=room)
             if max([len(key) for key, _ in page], default=0) <= HEAD_BYTES:
                 return page
-        if self._is_fixed:
-            return await self._sorted_range(scan, low, hi, limit=limit, room=room)
-        snapshot = await self.snapshot()
-        try:
-            return await snapshot._sorted_range(scan, low, hi, limit=limit, room=room)
-        finally:
-            await snapshot.close()
+        async with self._one_state() as reader:
+            return await reader._sorted_range(scan, low, hi, limit=limit, room=room)
 
     async def _page(
         self, scan: _Scan, low: bytes, high: bytes, *, limit: int = BIGGEST, room: int = BIGGEST

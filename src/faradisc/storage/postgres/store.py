@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,6 @@ _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT FROM kv_met
 class _Snapshot(Reader):
     """A read-only transaction on a connection of its own. It is lost with the connection."""
 
-    _is_fixed = True
-
     def __init__(self, connection: Connection, forget: Callable[[_Snapshot], None]) -> None:
         self._connection = connection
         self._forget = forget
@@ -71,6 +70,9 @@ class _Snapshot(Reader):
                 raise translated(error) from error
             finally:
                 late.cancel()
+
+    def _one_state(self) -> AbstractAsyncContextManager[Reader]:
+        return nullcontext(self)
 
     async def close(self) -> None:
         if not self._closed:
@@ -323,7 +325,15 @@ class PostgresStore(Reader):
         [(more,)] = await self._fetch(_SWEEP, rows)
         return bool(more)
 
-    async def snapshot(self) -> Reader:
+    @asynccontextmanager
+    async def _one_state(self) -> AsyncIterator[Reader]:
+        snapshot = await self.snapshot()
+        try:
+            yield snapshot
+        finally:
+            await snapshot.close()
+
+    async def snapshot(self) -> _Snapshot:
         if self._pool.closed:
             raise Closed
         connection = await asyncio.ensure_future(self._connect())

@@ -1,0 +1,139 @@
+"""Opens the database that a server's settings describe: its store, keys, buckets and backups."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+
+from faradisc.clock import Clock
+from faradisc.database import Database, Settings
+from faradisc.engine.backups.storage import (
+    BACKUPS_DIRECTORY,
+    BackupStorage,
+    DirectoryBackupStorage,
+    MemoryBackupStorage,
+    NoBackupStorage,
+)
+from faradisc.engine.encryption.key_service import KeyService
+from faradisc.engine.exchange.locations import Locations, directories
+from faradisc.engine.kinesis.sender import Sender
+from faradisc.server.large_requests import OtherThread
+from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.storage.api import Store
+
+BACKGROUND_THROTTLE_S = 0.005
+"""One or two syncs of a disk; the pause after a step of background work that waits for no sync."""
+
+
+async def _yield_control() -> None:
+    await asyncio.sleep(0)
+
+
+async def _background_throttle() -> None:
+    await asyncio.sleep(BACKGROUND_THROTTLE_S)
+
+
+_SHARED_SETTINGS = {each.name for each in fields(Settings)} & {each.name for each in fields(ServerSettings)}
+
+
+async def open_database(settings: ServerSettings, clock: Clock, address: str = "") -> Database:
+    """address: that other servers over the same store show. Raises StorageError."""
+    store = await _open_store(settings)
+    try:
+        return await Database.open(
+            store,
+            settings=Settings(
+                **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
+                yield_control=_yield_control,
+                background_throttle=_background_throttle,
+                large=OtherThread().run,
+            ),
+            clock=clock,
+            kinesis=_kinesis(settings),
+            locations=locations_of(settings),
+            backup_storage=_storage(settings),
+            keys=_keys(settings, clock),
+            address=address,
+        )
+    except BaseException:
+        await store.close()
+        raise
+
+
+def _keys(settings: ServerSettings, clock: Clock) -> KeyService | None:
+    """Raises SettingsError when the key file cannot be used."""
+    if not settings.keys and not settings.kms_endpoint:
+        return None
+    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - few servers have keys
+    from faradisc.engine.encryption.services import key_service  # noqa: PLC0415
+
+    try:
+        return key_service(settings.keys, settings.kms_endpoint, clock, blocking=True)
+    except SealedFileError as error:
+        raise SettingsError(str(error)) from error
+
+
+def _kinesis(settings: ServerSettings) -> Sender | None:
+    if not settings.kinesis_endpoint_url:
+        return None
+    from faradisc.engine.kinesis.sender import ThreadedSender  # noqa: PLC0415 - few servers have one
+
+    return ThreadedSender(settings.kinesis_endpoint_url)
+
+
+def locations_of(settings: ServerSettings) -> Locations | None:
+    """Returns the buckets of exports and imports; none by default when the data is in memory."""
+    logs = None if settings.memory else settings.directory / "logs"
+    if settings.s3_endpoint:
+        if find_spec("boto3") is None:
+            raise SettingsError("--s3-endpoint needs a library: pip install 'faradisc[exchange]'.")
+        from faradisc.engine.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
+
+        return endpoint(settings.s3_endpoint, logs)
+    if not settings.s3_root and (settings.memory or not settings.has_directory):
+        return None
+    return directories(settings.s3_root or settings.directory / "s3", logs)
+
+
+def _storage(settings: ServerSettings) -> BackupStorage:
+    if settings.memory:
+        return MemoryBackupStorage()
+    if not settings.has_directory:
+        return NoBackupStorage(
+            "Backups need a directory that all servers share: start each of them with --data-dir."
+        )
+    return DirectoryBackupStorage(settings.directory / BACKUPS_DIRECTORY, blocking=True)
+
+
+async def _open_store(settings: ServerSettings) -> Store:
+    if settings.memory:
+        from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
+
+        return MemoryStore()
+    if settings.store:
+        return await open_shared(settings)
+    from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
+
+    # In a thread, so that /health/live answers while an older format is rewritten. While RocksDB replays the
+    # log after a crash it does not answer: rocksdict 0.3.29 holds the interpreter lock (0.4 s for 28 MB; the
+    # log has at most 64 MB).
+    return await asyncio.to_thread(open_rocks, settings.data_dir)
+
+
+async def open_shared(settings: ServerSettings) -> Store:
+    """Opens the PostgreSQL of the settings. Raises StorageError, SettingsError."""
+    from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415 - few servers
+
+    if settings.is_private_postgres:
+        store = await open_private(Path(settings.store.partition(":")[2]))
+    else:
+        store = await open_postgres(settings.store)
+    if settings.has_directory:
+        try:
+            settings.directory.mkdir(parents=True, exist_ok=True)  # of backups
+        except OSError as error:
+            await store.close()
+            raise SettingsError(f"{settings.directory} cannot be created: {error.strerror}.") from error
+    return store
