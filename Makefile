@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help serve test test-slow simulate fuzz check lint types bench clean
+.PHONY: help serve test test-slow simulate fuzz check lint types docs bench clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -50,6 +50,9 @@ lint: $(VENV)/.dev  ## ruff
 
 types: $(VENV)/.dev  ## mypy --strict on src
 	$(BIN)/mypy
+
+docs: $(VENV)/.dev  ## the documentation as a site in build/site
+	$(BIN)/python tools/build_site.py
 
 bench: $(VENV)/.dev $(VENV)/.compiled  ## Faradisc against its peers on this machine
 	$(BIN)/python -m bench
