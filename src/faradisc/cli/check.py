@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
-from faradisc.cli.databases import LOCAL_DIRECTORY, with_keys
+from faradisc.cli.databases import (
+    LOCAL_DIRECTORY,
+    Run,
+    opened_shared,
+    shared_settings,
+    store_option,
+    with_keys,
+)
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX
+from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
 
 if TYPE_CHECKING:
     from faradisc.storage.api import Store
@@ -26,6 +34,7 @@ SHOWN_MAX = 10
 @click.argument(
     "directory", required=False, type=click.Path(path_type=Path), envvar=ENVIRONMENT_PREFIX + "DATA_DIR"
 )
+@store_option
 @click.option("--url", help="Endpoint of a running server, which then checks its own data.")
 @click.option("--repair", is_flag=True, help="Rewrite damaged data that can be derived from other data.")
 @click.option(
@@ -38,27 +47,34 @@ def check(
     /,
     directory: Path | None,
     *,
+    store: str | None,
     url: str | None,
     repair: bool,
     recover: bool,
     as_json: bool,
 ) -> None:
-    """Verify every item, index, counter, stream and token of the database in DIRECTORY.
+    """Verify every item, index, counter, stream and token of the database in DIRECTORY, or of --store.
 
-    Without --repair nothing is changed, and a server may run on DIRECTORY: then its present state is checked.
+    Without --repair nothing is changed, and servers may run: then their present state is checked.
     DIRECTORY is ./faradisc-data if not given.
 
     Exits 0 without problems, or if --repair has repaired all of them; 1 with problems; 2 when the check is
     not possible.
     """
     if url is not None:
-        # A directory from the environment is overridden by --url.
-        named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
-        if named or repair or recover:
-            _fail("--url excludes DIRECTORY, --repair and --recover; a repair needs a stopped server.")
+        # A place from the environment is overridden by --url.
+        sources = map(context.get_parameter_source, ("directory", "store"))
+        if ParameterSource.COMMANDLINE in sources or repair or recover:
+            _fail(
+                "--url excludes DIRECTORY, --store, --repair and --recover; a repair needs a stopped server."
+            )
         from faradisc.cli.check_online import check_online  # noqa: PLC0415 - botocore is slow to import
 
         document = check_online(url, _fail)
+    elif (shared := shared_settings(context, directory, store)) is not None:
+        if recover:
+            _fail("--recover is for a data directory; PostgreSQL recovers its own log.")
+        document = _check_shared(shared, repair=repair)
     else:
         document = _check_directory(directory or LOCAL_DIRECTORY, repair=repair, recover=recover)
     if as_json:
@@ -106,41 +122,89 @@ def _recover(directory: Path) -> dict[str, Any] | None:
 
 
 def _looked_at(directory: Path) -> dict[str, Any]:
+    from faradisc.storage.immediate import run  # noqa: PLC0415
     from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
 
     with read_only_rocks(directory) as store:
-        return _report(with_keys(store, _fail), directory)[0]
+        return _checked(store, run, directory, repair=False)
 
 
 def _repaired(directory: Path) -> dict[str, Any]:
-    from faradisc.clock import SystemClock  # noqa: PLC0415
-    from faradisc.engine.check.repair import Repair  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
     engine = open_rocks(directory, durability="inline")
     try:
-        store = with_keys(engine, _fail)
-        document, repairs = _report(store, directory)
-        if not repairs:
-            return document
-        done = run(Repair(store, SystemClock()).all(repairs))
-        left, _ = _report(store, directory)
-        return {**document, "repaired": {"done": done, "left": left}}
+        return _checked(engine, run, directory, repair=True)
     finally:
         run(engine.close())
 
 
-def _report(store: Store, directory: Path) -> tuple[dict[str, Any], list[Any]]:
+def _check_shared(settings: ServerSettings, *, repair: bool) -> dict[str, Any]:
+    from faradisc.errors import StorageError  # noqa: PLC0415
+
+    directory = settings.directory if settings.has_directory else None
+    try:
+        with opened_shared(settings) as (store, run), _alone(store, run) if repair else nullcontext():
+            return {"place": settings.place, **_checked(store, run, directory, repair=repair)}
+    except StorageError as error:
+        _fail(str(error))
+
+
+@contextmanager
+def _alone(store: Store, run: Run) -> Iterator[None]:
+    """Keeps servers from starting over a store. Raises StorageError when some run."""
+    import asyncio  # noqa: PLC0415
+
+    from faradisc import __version__  # noqa: PLC0415
+    from faradisc.clock import SystemClock, SystemEntropy  # noqa: PLC0415
+    from faradisc.engine.cluster.nodes import Node, Nodes  # noqa: PLC0415
+
+    name = SystemEntropy().token_bytes(4).hex()
+    nodes = Nodes(store, SystemClock(), Node(name, "faradisc check --repair", __version__, {}, alone=True))
+    run(nodes.join())
+
+    async def begin() -> asyncio.Task[None]:
+        return asyncio.create_task(beat())
+
+    async def beat() -> None:
+        while True:
+            await nodes.step()
+            await asyncio.sleep(1)
+
+    beating = run(begin())
+    try:
+        yield
+    finally:
+        beating.cancel()
+        run(nodes.leave())
+
+
+def _checked(engine: Store, run: Run, directory: Path | None, *, repair: bool) -> dict[str, Any]:
+    """Returns the document of a check, and of a repair and a second check if something can be repaired."""
+    from faradisc.clock import SystemClock  # noqa: PLC0415
+    from faradisc.engine.check.repair import Repair  # noqa: PLC0415
+
+    store = with_keys(engine, _fail, run)
+    document, repairs = _report(store, run, directory)
+    if not repair or not repairs:
+        return document
+    done = run(Repair(store, SystemClock()).all(repairs))
+    left, _ = _report(store, run, directory)
+    return {**document, "repaired": {"done": done, "left": left}}
+
+
+def _report(store: Store, run: Run, directory: Path | None) -> tuple[dict[str, Any], list[Any]]:
     """Returns the report of one check of a store and its backups, and the repairs of its problems."""
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
     from faradisc.engine.check import Check  # noqa: PLC0415
-    from faradisc.storage.immediate import run  # noqa: PLC0415
 
     clock = SystemClock()
     began_ns = clock.now_ns()
-    storage = DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
+    storage = (
+        None if directory is None else DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
+    )
     report = run(Check(store, clock, storage).finish())
     seconds = (clock.now_ns() - began_ns) / 1e9
     return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.repairs)

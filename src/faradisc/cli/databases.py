@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from faradisc.addresses import completed, http_address
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
+from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings, SettingsError
 
 if TYPE_CHECKING:
     from faradisc.storage.api import Store
 
+Run = Callable[..., Any]
+"""Runs a coroutine to its end and returns its result."""
 HOST, PORT = ServerSettings().host, ServerSettings().port
 LOCAL_URL = f"http://{HOST}:{PORT}"
 """Default address of `faradisc serve`."""
@@ -49,20 +52,60 @@ def endpoint(command: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
-def with_keys(store: Store, failed: Callable[[str], NoReturn]) -> Store:
-    """Returns the store of a directory, with sealed rows opened by the keys of the environment.
+store_option = click.option(
+    "--store",
+    envvar=ENVIRONMENT_PREFIX + "STORE",
+    help="PostgreSQL that holds the data, as for `faradisc serve`; DIRECTORY then holds its backups.",
+)
+
+
+def shared_settings(
+    context: click.Context, directory: Path | None, store: str | None
+) -> ServerSettings | None:
+    """Returns what a command's DIRECTORY and `--store` say of a PostgreSQL; None for a data directory.
+
+    A directory on the command line overrides a store of the environment.
+    """
+    source = context.get_parameter_source
+    if not store or (
+        source("directory") is ParameterSource.COMMANDLINE and source("store") is ParameterSource.ENVIRONMENT
+    ):
+        return None
+    try:
+        return ServerSettings(store=store, data_dir=str(directory or LOCAL_DIRECTORY))
+    except SettingsError as error:
+        fail(str(error), 2)
+
+
+@contextmanager
+def opened_shared(settings: ServerSettings) -> Iterator[tuple[Store, Run]]:
+    """Yields the PostgreSQL of servers, and a function that runs coroutines on it. Raises StorageError."""
+    import asyncio  # noqa: PLC0415 - for stores of several servers only
+
+    from faradisc.server.opening import open_shared  # noqa: PLC0415
+
+    with asyncio.Runner() as runner:
+        store = runner.run(open_shared(settings, create=False))
+        try:
+            yield store, runner.run
+        finally:
+            runner.run(store.close())
+
+
+def with_keys(store: Store, failed: Callable[[str], NoReturn], run: Run) -> Store:
+    """Returns the store without a server, with sealed rows opened by the keys of the environment.
 
     failed: called with a sentence when these cannot be used.
     """
     from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - only for data directories
     from faradisc.engine.check.sealed import opening_sealed  # noqa: PLC0415
     from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
-    from faradisc.storage.immediate import run  # noqa: PLC0415
 
     try:
-        return run(opening_sealed(store, of_environment()))
+        opened: Store = run(opening_sealed(store, of_environment()))
     except SealedFileError as error:
         failed(str(error))
+    return opened
 
 
 def with_database(command: Callable[..., None]) -> Callable[..., None]:

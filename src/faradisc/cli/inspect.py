@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from faradisc.cli.databases import LOCAL_DIRECTORY, with_keys
+from faradisc.cli.databases import (
+    LOCAL_DIRECTORY,
+    Run,
+    opened_shared,
+    shared_settings,
+    store_option,
+    with_keys,
+)
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX
+from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
 
 if TYPE_CHECKING:
     from faradisc.engine.check.explain import Explainer, Fields
     from faradisc.engine.check.inventory import Inventory
     from faradisc.engine.tables.table import TableLayout
-    from faradisc.storage.api import Part, ReadOnlyStore
+    from faradisc.storage.api import Part, ReadOnlyStore, Store
 
 LIMIT = 20
 
@@ -26,6 +34,7 @@ LIMIT = 20
 @click.argument(
     "directory", type=click.Path(path_type=Path), envvar=ENVIRONMENT_PREFIX + "DATA_DIR", required=False
 )
+@store_option
 @click.option("--table", "table_name", metavar="NAME", help="Only the data of this table.")
 @click.option(
     "--key",
@@ -41,32 +50,37 @@ LIMIT = 20
 )
 @click.option("--limit", type=click.IntRange(1), default=LIMIT, show_default=True, help="Rows per part.")
 @click.option("--raw", is_flag=True, help="Also print the bytes of every field.")
+@click.pass_context
 def inspect(
+    context: click.Context,
+    /,
     directory: Path | None,
     *,
+    store: str | None,
     table_name: str | None,
     key_text: str | None,
     part_text: str | None,
     limit: int,
     raw: bool,
 ) -> None:
-    """Print the data stored in DIRECTORY, ./faradisc-data if not given.
+    """Print the data stored in DIRECTORY, ./faradisc-data if not given, or in the PostgreSQL of --store.
 
-    Without an option: a list of all parts with their content and size. A server may run on the directory;
-    then its present state is printed. docs/formats describes the layouts.
+    Without an option: a list of all parts with their content and size. Servers may run; then their present
+    state is printed. docs/formats describes the layouts.
     """
     from faradisc.engine.sealing.sealer import KeyDenied  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415 - for this command only
-    from faradisc.storage import format as data_format  # noqa: PLC0415
-    from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
 
     if key_text is not None and table_name is None:
         _fail("--key needs --table.")
-    directory = directory or LOCAL_DIRECTORY
     try:
-        version = data_format.found(directory)
-        with read_only_rocks(directory) as store:
-            inspector = _Inspector(with_keys(store, _fail), limit=limit, raw=raw)
+        with _opened(shared_settings(context, directory, store), directory or LOCAL_DIRECTORY) as (
+            place,
+            opened,
+            run,
+        ):
+            state = run(with_keys(opened, _fail, run).snapshot())
+            inspector = _Inspector(state, run, limit=limit, raw=raw)
             lines: Iterable[str] = ()
             if part_text is not None:
                 lines = inspector.part(_part(part_text))
@@ -75,7 +89,7 @@ def inspect(
             elif table_name is not None:
                 lines = inspector.whole_table(inspector.table(table_name))
             else:
-                click.echo(f"{directory}, storage format {version}")
+                click.echo(place)
                 inspector.print_overview()
             for line in lines:
                 click.echo(line)
@@ -83,14 +97,29 @@ def inspect(
         _fail(str(error))
 
 
-class _Inspector:
-    """Describes the content of one store as text."""
+@contextmanager
+def _opened(settings: ServerSettings | None, directory: Path) -> Iterator[tuple[str, Store, Run]]:
+    """Yields a name of the place, its store, and the function that runs coroutines on it."""
+    from faradisc.storage import format as data_format  # noqa: PLC0415
+    from faradisc.storage.immediate import run  # noqa: PLC0415
+    from faradisc.storage.rocks_reading import read_only_rocks  # noqa: PLC0415
 
-    def __init__(self, store: ReadOnlyStore, *, limit: int, raw: bool) -> None:
+    if settings is not None:
+        with opened_shared(settings) as (shared, run_shared):
+            yield settings.place, shared, run_shared
+        return
+    version = data_format.found(directory)
+    with read_only_rocks(directory) as store:
+        yield f"{directory}, storage format {version}", store, run
+
+
+class _Inspector:
+    """Describes one state of a store as text."""
+
+    def __init__(self, store: ReadOnlyStore, run: Run, *, limit: int, raw: bool) -> None:
         from faradisc.engine.check.explain import Explainer  # noqa: PLC0415
         from faradisc.engine.check.inventory import take_inventory  # noqa: PLC0415
         from faradisc.engine.check.problems import Report  # noqa: PLC0415
-        from faradisc.storage.immediate import run  # noqa: PLC0415
 
         self._run = run
         self._store = store

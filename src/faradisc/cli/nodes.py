@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from contextlib import closing
 from typing import Any
 
 import click
 
-from faradisc.cli.databases import LOCAL_URL, address
+from faradisc.cli.databases import LOCAL_URL, address, opened_shared
 from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX
 
@@ -32,7 +31,7 @@ def nodes(url: str, *, store: str | None, as_json: bool) -> None:
 
     A server is dead 10 seconds after its last heartbeat; the others then take over its jobs.
     """
-    found = asyncio.run(_stored(store)) if store else _served(url)
+    found = _stored(store) if store else _served(url)
     if as_json:
         click.echo(json.dumps(found))
         return
@@ -70,18 +69,15 @@ def _served(url: str) -> list[dict[str, Any]]:
     return found
 
 
-async def _stored(place: str) -> list[dict[str, Any]]:
+def _stored(place: str) -> list[dict[str, Any]]:
     from faradisc.clock import SystemClock  # noqa: PLC0415 - for this option only
     from faradisc.engine.cluster.nodes import described_nodes  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415
-    from faradisc.server.opening import open_shared  # noqa: PLC0415
     from faradisc.server.settings import ServerSettings, SettingsError  # noqa: PLC0415
 
     try:
-        opened = await open_shared(ServerSettings(store=place))
-        try:
-            return await described_nodes(opened, SystemClock())
-        finally:
-            await opened.close()
+        with opened_shared(ServerSettings(store=place)) as (store, run):
+            found: list[dict[str, Any]] = run(described_nodes(store, SystemClock()))
+            return found
     except (StorageError, SettingsError) as error:
         fail(str(error))

@@ -224,20 +224,13 @@ async def _run(
 def banner(settings: ServerSettings, port: int) -> str:
     """Returns the text printed when the server is ready: its address, its data, and a command to try."""
     url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
-    data = os.path.abspath(settings.data_dir)
-    if settings.memory:
-        data = "in memory, gone at the end"
-    elif settings.is_private_postgres:
-        data = f"PostgreSQL in {os.path.abspath(settings.store.partition(':')[2])}"
-    elif settings.store:
-        data = f"PostgreSQL at {settings.store.rpartition('@')[2].partition('?')[0].removeprefix('postgresql://')}"
     apart = ", each region apart" if settings.per_region else ""
     any_key = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if settings.auth == "lenient" else ""
     return (
         f"Faradisc {__version__}, compatible with Amazon DynamoDB, is ready.\n"
         f"  endpoint  {url}\n"
         f"  region    {settings.region} (account {settings.account}{apart})\n"
-        f"  data      {data}\n"
+        f"  data      {settings.place}\n"
         f"  units     {_throughput(settings)}\n"
         f"  try       {any_key}aws dynamodb list-tables --region {settings.region} --endpoint-url {url}"
     )

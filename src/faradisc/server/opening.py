@@ -122,15 +122,15 @@ async def _open_store(settings: ServerSettings) -> Store:
     return await asyncio.to_thread(open_rocks, settings.data_dir)
 
 
-async def open_shared(settings: ServerSettings) -> Store:
-    """Opens the PostgreSQL of the settings. Raises StorageError, SettingsError."""
+async def open_shared(settings: ServerSettings, *, create: bool = True) -> Store:
+    """Opens the PostgreSQL of the settings. create: what is missing. Raises StorageError, SettingsError."""
     from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415 - few servers
 
     if settings.is_private_postgres:
-        store = await open_private(Path(settings.store.partition(":")[2]))
+        store = await open_private(Path(settings.store.partition(":")[2]), create=create)
     else:
-        store = await open_postgres(settings.store)
-    if settings.has_directory:
+        store = await open_postgres(settings.store, create=create)
+    if create and settings.has_directory:
         try:
             settings.directory.mkdir(parents=True, exist_ok=True)  # of backups
         except OSError as error:

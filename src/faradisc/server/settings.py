@@ -7,6 +7,7 @@ and `FARADISC_DATA_DIR` in the environment; the command line wins.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field, fields
 from math import inf
@@ -215,6 +216,17 @@ class ServerSettings:
         if self.is_private_postgres and self.data_dir == _DATA_DIR:
             return Path(self.store.partition(":")[2], "files")
         return Path(self.data_dir)
+
+    @property
+    def place(self) -> str:
+        """Where the data is, for people: without a password."""
+        if self.memory:
+            return "in memory, gone at the end"
+        if self.is_private_postgres:
+            return f"PostgreSQL in {os.path.abspath(self.store.partition(':')[2])}"
+        if self.store:
+            return f"PostgreSQL at {self.store.partition('://')[2].rpartition('@')[2].partition('?')[0]}"
+        return os.path.abspath(self.data_dir)
 
     def _check_store(self) -> None:
         """Raises SettingsError."""

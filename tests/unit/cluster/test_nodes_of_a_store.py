@@ -6,7 +6,7 @@ import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
-from faradisc.engine.cluster.nodes import FEATURES, Disagreement, Node, all_nodes
+from faradisc.engine.cluster.nodes import FEATURES, Disagreement, Node, Nodes, all_nodes
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryPlace, MemoryStore
 from fixtures.nodes import DEAD_S, SharedNodes, TestNode
@@ -101,3 +101,17 @@ def test_features_are_those_of_the_oldest_release() -> None:
 def test_a_row_of_a_newer_release_can_be_read() -> None:
     stored = {"id": "a", "address": "b", "version": "9", "settings": {}, "beat_ns": 5, "unknown": [1]}
     assert Node.from_json(stored).version == "9"
+
+
+def test_a_repair_and_a_node_exclude_each_other() -> None:
+    nodes = SharedNodes(1)
+    store = MemoryStore(nodes.place)
+    repair = Nodes(store, nodes.clock, Node("00", "a repair", "0.1", {}, alone=True))
+    with pytest.raises(Disagreement, match="at node-1 serves this store; stop all servers before a repair"):
+        run(repair.join())
+    run(nodes.nodes[0].database.close())
+    run(repair.join())
+    with pytest.raises(Disagreement, match="node 00 at a repair repairs this store"):
+        nodes.start()
+    run(repair.leave())
+    nodes.start()

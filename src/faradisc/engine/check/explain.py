@@ -20,7 +20,7 @@ from faradisc.engine.tables.state import DAY_NS
 from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import keyspace
 from faradisc.model.codec.item_record import HEADER_BYTES
-from faradisc.model.codec.keyspace import HASH_BYTES
+from faradisc.model.codec.keyspace import HASH_BYTES, LEASES_PREFIX
 from faradisc.model.codec.sortkey import decode_component
 from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part
@@ -132,6 +132,8 @@ class Explainer:
     def layout(self, part: Part) -> Layout:
         if part in SYSTEM_PARTS:
             return Layout(SYSTEM_PARTS[part], _SYSTEM_KEYS.get(part, _opaque), _json)
+        if part.startswith(LEASES_PREFIX):
+            return Layout(f"the lease of the job {_printable(part[5:])}", payload=_json)
         resource = int.from_bytes(part[:4], "big")
         known = self._layouts.get(resource)
         if known is not None:

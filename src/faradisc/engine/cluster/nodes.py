@@ -52,6 +52,8 @@ class Node:
     features: int = FEATURES
     leases: tuple[str, ...] = ()
     """The jobs that it runs."""
+    alone: bool = False
+    """Whether it excludes all others: a repair."""
 
     def __str__(self) -> str:
         return f"node {self.id} at {self.address}"
@@ -103,6 +105,7 @@ class Nodes:
         await self.beat()
         try:
             for node in self.alive.values():
+                self._check_company(node)
                 self._check_settings(node)
         except Disagreement:
             await self.leave()
@@ -126,6 +129,13 @@ class Nodes:
         if store_ns is not None:
             self._offset_ns = store_ns - (before_ns + after_ns) // 2
         return after_ns - before_ns
+
+    def _check_company(self, other: Node) -> None:
+        """Raises Disagreement when one of two nodes excludes the other."""
+        if other.id != self.id and self._me.alone:
+            raise Disagreement(f"{other} serves this store; stop all servers before a repair.")
+        if other.id != self.id and other.alone:
+            raise Disagreement(f"{other} repairs this store; start servers when it has ended.")
 
     def _check_settings(self, other: Node) -> None:
         for name in sorted(self._me.settings.keys() & other.settings.keys()):

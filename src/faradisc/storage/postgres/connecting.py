@@ -95,8 +95,8 @@ def schema_of(dsn: str) -> str:
     return query.get("search_path", [SCHEMA])[-1]
 
 
-async def prepare(connection: Connection, schema: str) -> None:
-    """Creates the tables unless they exist. Raises StorageError."""
+async def prepare(connection: Connection, schema: str, *, create: bool) -> None:
+    """Creates the tables unless they exist; without `create` that is an error. Raises StorageError."""
     try:
         [(version,)] = await connection.fetch("SELECT current_setting('server_version_num')::bigint")
         if version < OLDEST_VERSION * 10_000:
@@ -104,6 +104,8 @@ async def prepare(connection: Connection, schema: str) -> None:
                 f"PostgreSQL {version // 10_000} is too old; {OLDEST_VERSION} and later versions can be used."
             )
         found = await _format(connection)
+        if found is None and not create:
+            raise StorageError(f"The database holds no tables of Faradisc in its schema {schema}.")
         if found is None:
             await _create(connection, schema)
             found = await _format(connection)

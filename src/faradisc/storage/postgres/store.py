@@ -376,17 +376,19 @@ def _only_key(batch: Batch) -> bytes | None:
     return None if batch.checks and batch.checks[0][0] != key else key
 
 
-async def open_postgres(dsn: str, *, size: int = POOL_SIZE) -> PostgresStore:
-    """Creates the tables when they are missing. Raises StorageError."""
-    return await _opened(dsn, connector(dsn), size, None)
+async def open_postgres(dsn: str, *, size: int = POOL_SIZE, create: bool = True) -> PostgresStore:
+    """create: missing tables; otherwise they are an error. Raises StorageError."""
+    return await _opened(dsn, connector(dsn), size, None, create=create)
 
 
-async def open_private(directory: Path, *, size: int = POOL_SIZE) -> PostgresStore:
+async def open_private(directory: Path, *, size: int = POOL_SIZE, create: bool = True) -> PostgresStore:
     """Opens the store in the private PostgreSQL of a directory, which is started when needed, also later.
 
-    Raises StorageError.
+    create: a missing one; otherwise that is an error. Raises StorageError.
     """
     server = PrivatePostgres(directory)
+    if not create and not server.data.exists():
+        raise StorageError(f"{directory} holds no PostgreSQL.")
     dsn = await asyncio.to_thread(server.join)
     connect = connector(dsn)
 
@@ -398,7 +400,7 @@ async def open_private(directory: Path, *, size: int = POOL_SIZE) -> PostgresSto
             return await connect()
 
     try:
-        return await _opened(dsn, revive_and_connect, size, server.leave)
+        return await _opened(dsn, revive_and_connect, size, server.leave, create=create)
     except BaseException:
         await asyncio.to_thread(server.leave)
         raise
@@ -409,10 +411,12 @@ async def _opened(
     connect: Callable[[], Awaitable[Connection]],
     size: int,
     leave: Callable[[], object] | None,
+    *,
+    create: bool,
 ) -> PostgresStore:
     connection = await asyncio.ensure_future(connect())
     try:
-        await prepare(connection, schema_of(dsn))
+        await prepare(connection, schema_of(dsn), create=create)
     finally:
         await asyncio.ensure_future(connection.close())
     return PostgresStore(connect, size, leave)
