@@ -49,11 +49,29 @@ def test_every_charge_is_a_line(worlds: Callable[..., World], tmp_path: Path) ->
         ("PutItem", "a", [["", "W", 2], ["by-g", "W", 2]]),
         ("GetItem", "a", [["", "R", 1]]),
         ("Scan", None, [["", "R", 2]]),
-        ("GetItem", "a", [["", "R", 1]]),
-        ("GetItem", "b", [["", "R", 1]]),
+        ("BatchGetItem", "a", [["", "R", 1]]),
+        ("BatchGetItem", "b", [["", "R", 1]]),
         ("PutItem", "c", [["", "W", 4]]),
         ("DeleteItem", "c", [["", "W", 2]]),
     ]
+
+
+def test_trace_has_projections_and_sizes_of_changes(world: World, tmp_path: Path) -> None:
+    world.create()
+    key = {"TableName": "Orders", "Key": {"p": {"S": "a"}}}
+    trace = TraceFile(str(tmp_path / "trace"), world.clock.now_ns())
+    world.database.record(trace)
+    world.client.put_item(TableName="Orders", Item={"p": {"S": "a"}, "blob": {"S": "x" * 500}})
+    value = {":n": {"N": "12"}}
+    world.client.update_item(**key, UpdateExpression="SET seen = :n", ExpressionAttributeValues=value)
+    world.client.update_item(**key, UpdateExpression="SET seen = :n", ExpressionAttributeValues=value)
+    world.client.scan(TableName="Orders", ProjectionExpression="seen, p")
+    world.client.delete_item(**key)
+    trace.close()
+    put, first, again, scan, deleted = lines(tmp_path / "trace")[2:]
+    assert (first["changed"], again["changed"]) == (len("seen") + 2, 0)
+    assert "changed" not in put and "changed" not in deleted
+    assert scan["attributes"] == ["p", "seen"] and "attributes" not in first
 
 
 def test_refused_requests_are_recorded_with_their_reason(world: World, tmp_path: Path) -> None:

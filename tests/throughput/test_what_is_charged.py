@@ -140,7 +140,7 @@ def test_refused_reads_are_recorded(world: World, tmp_path: Path) -> None:
         ("GetItem", 2),
         ("Query", 1),
         ("Scan", 1),
-        ("GetItem", 1),
+        ("BatchGetItem", 1),
         ("GetItem", 4),
     ]
     assert {line["refused"] for line in lines} == {"TableReadProvisionedThroughputExceeded"}

@@ -63,7 +63,9 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
             half_units = units.read_half_units(size, consistent=consistent)
             key = keys[position]
             row_key = table.placement.row_key(key)
-            throttle = charge_read(table, row_key, key, half_units, consistent=consistent)
+            throttle = charge_read(
+                table, row_key, key, half_units, consistent=consistent, operation="BatchGetItem"
+            )
             if throttle is not None:
                 throttles.append(throttle)
                 left_out.append(keys[position])

@@ -63,6 +63,8 @@ class Search:
 
     def __post_init__(self) -> None:
         self.usage = page_usage(self.table, self.index, consistent=self.consistent)
+        if self.usage is not None and self.projection is not None:
+            self.usage.attributes = sorted(self.projection.top_level)
 
     @property
     def key(self) -> KeySchema:

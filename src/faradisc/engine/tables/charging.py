@@ -176,17 +176,23 @@ def _entry_charges(outcome: Outcome, index: Index, entry: EntryChange) -> list[C
 
 
 def charge_read(
-    table: Table, row_key: bytes, key: Item | None, half_units: int, *, consistent: bool
+    table: Table,
+    row_key: bytes,
+    key: Item | None,
+    half_units: int,
+    *,
+    consistent: bool,
+    operation: str = "GetItem",
 ) -> Throttle | None:
     """Admits and charges the read of one item, once its cost is known; returns why it is throttled, or None.
 
-    key: for Contributor Insights; None is not counted there.
+    key: for Contributor Insights; None is not counted there. operation: its name in a trace.
     """
     meter = table.meter
     throttle = meter.usage.read(row_key, half_units, not consistent)
     if meter.recorded:
         charge = Charge(meter.reads, row_key, half_units, not consistent)
-        record_read(table, key, charge, throttle, meter.now())
+        record_read(table, key, charge, throttle, meter.now(), operation=operation)
     return throttle
 
 

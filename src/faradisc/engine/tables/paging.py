@@ -48,12 +48,15 @@ class PageUsage:
         "_now",
         "_resource",
         "_table",
+        "attributes",
         "operation",
     )
 
     def __init__(self, table: Table, index: Index | None, *, consistent: bool) -> None:
         self.operation = "Query"
         """Or Scan, once the key ranges are known."""
+        self.attributes: Sequence[str] | None = None
+        """The names that the projection asks for; None: all."""
         self._table = table
         self._resource = _payer(table, index)
         self._limiter = self._resource.reads
@@ -109,7 +112,7 @@ class PageUsage:
             for (key, _), part in zip(admitted, parts, strict=True)
         ]
         self._table.meter.usage.take(charges, self._now)
-        trace(self._table, self.operation, charges, None, self._now)
+        trace(self._table, self.operation, charges, None, self._now, attributes=self.attributes)
 
 
 def page_usage(table: Table, index: Index | None, *, consistent: bool) -> PageUsage | None:

@@ -16,11 +16,20 @@ from faradisc.engine.tables.change import Change, Outcome
 from faradisc.engine.tables.table import Index, Table
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.schema import KeySchema
+from faradisc.model.values.size import item_size
 
 
-def record_read(table: Table, key: Item | None, charge: Charge, throttle: Throttle | None, now: int) -> None:
+def record_read(
+    table: Table,
+    key: Item | None,
+    charge: Charge,
+    throttle: Throttle | None,
+    now: int,
+    *,
+    operation: str = "GetItem",
+) -> None:
     """Records the read of one item. key: None is not counted by Contributor Insights."""
-    trace(table, "GetItem", [charge], key, now, throttle=throttle)
+    trace(table, operation, [charge], key, now, throttle=throttle)
     insights = table.meter.insights.get(None)
     if insights is None or key is None:
         return
@@ -43,11 +52,15 @@ def record_write(
     throttle of all writes that are charged together."""
     if any(charge.half_units for charge in charges):
         grows = (0, 0)
+        changed = None
         if outcome is not None and first is None:
             old = outcome.old
             grows = (outcome.new_size - old.size_bytes, (outcome.new_record is not None) - old.exists)
+            if change.table.meter.recorder is not None and old.item is not None:
+                changed = _changed_bytes(old.item, outcome.new_item)
         operation = "Write" if outcome is None else _operation(outcome)
-        trace(change.table, operation, charges, change.key, now, grows=grows, throttle=throttle or first)
+        why = throttle or first
+        trace(change.table, operation, charges, change.key, now, grows=grows, throttle=why, changed=changed)
     if not change.in_insights:
         return
     insights = change.table.meter.insights
@@ -64,6 +77,14 @@ def record_write(
             if of_index is not None and item is not None:
                 key = shown_key(item, entry.index.schema.key)
                 of_index.accessed(*key, 2 * entry.write_units, write=True)
+
+
+def _changed_bytes(old: Item, new: Item | None) -> int | None:
+    """Returns the size of the attributes that are not as they were; None for a deleted item."""
+    if new is None:
+        return None
+    names = [name for name in old.keys() | new.keys() if old.get(name) != new.get(name)]
+    return max(item_size({name: each[name] for name in names if name in each}) for each in (old, new))
 
 
 def _operation(outcome: Outcome) -> str:
@@ -97,8 +118,11 @@ def trace(
     *,
     grows: tuple[int, int] = (0, 0),
     throttle: Throttle | None = None,
+    attributes: Sequence[str] | None = None,
+    changed: int | None = None,
 ) -> None:
-    """Writes a request to the trace, if there is one. grows: bytes and items. now: time of the decision."""
+    """Writes a request to the trace, if there is one. grows: bytes and items. now: time of the decision.
+    attributes: those that a page was asked for. changed: bytes of the changed attributes."""
     recorder = table.meter.recorder
     if recorder is not None:
         recorder.request(
@@ -110,6 +134,8 @@ def trace(
             grows_bytes=grows[0],
             grows_items=grows[1],
             refused=throttle.reason if throttle is not None else None,
+            attributes=attributes,
+            changed_bytes=changed,
         )
 
 

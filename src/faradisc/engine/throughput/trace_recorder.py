@@ -41,5 +41,11 @@ class TraceRecorder(Protocol):
         grows_bytes: int,
         grows_items: int,
         refused: str | None,
+        attributes: Sequence[str] | None,
+        changed_bytes: int | None,
     ) -> None:
-        """Records a request and its charges; `refused` is the reason of a throttle, or None."""
+        """Records a request and its charges.
+
+        `refused`: the reason of a throttle, or None. `attributes`: those that a page was asked for, None for
+        all. `changed_bytes`: of the attributes that a write has changed in an item that existed, else None.
+        """

@@ -120,8 +120,12 @@ class TraceWriter:
         grows_bytes: int = 0,
         grows_items: int = 0,
         refused: str | None = None,
+        attributes: Sequence[str] | None = None,
+        changed_bytes: int | None = None,
     ) -> None:
-        """Writes a request, admitted or `refused` for a reason. `key` is its partition key as text."""
+        """Writes a request, admitted or `refused` for a reason. `key` is its partition key as text.
+        `attributes`: those that a page was asked for, None for all. `changed_bytes`: of the attributes that a
+        write has changed in an item."""
         line: dict[str, Any] = {
             "t": (now_ns - self._start_ns) / SECOND_NS,
             "op": operation,
@@ -138,6 +142,10 @@ class TraceWriter:
             line["grows"] = [grows_bytes, grows_items]
         if refused is not None:
             line["refused"] = refused
+        if attributes is not None:
+            line["attributes"] = attributes
+        if changed_bytes is not None:
+            line["changed"] = changed_bytes
         self._line(line)
 
 
@@ -173,6 +181,11 @@ class Recorded:
     charges: tuple[TraceCharge, ...]
     grows_bytes: int
     grows_items: int
+    refused: str | None = None
+    attributes: tuple[str, ...] | None = None
+    """Those that a page was asked for; None: all, or not known."""
+    changed_bytes: int | None = None
+    """Of the attributes that a write has changed in an item."""
 
 
 class TraceLineError(ValueError):
@@ -346,7 +359,25 @@ def read_request(document: Mapping[str, Any]) -> Recorded:
         key = document.get("key")
         if key is not None and not isinstance(key, str):
             raise TraceLineError("'key' should be a text")
-        return Recorded(at_s, operation, table, key, charges, grows[0], grows[1])
+        refused, attributes = document.get("refused"), document.get("attributes")
+        if refused is not None and not isinstance(refused, str):
+            raise TraceLineError("'refused' should be a text")
+        if attributes is not None and not (
+            isinstance(attributes, list) and all(isinstance(name, str) for name in attributes)
+        ):
+            raise TraceLineError("'attributes' should be a list of names")
+        return Recorded(
+            at_s,
+            operation,
+            table,
+            key,
+            charges,
+            grows[0],
+            grows[1],
+            refused,
+            None if attributes is None else tuple(attributes),
+            _count(document, "changed", SIZE_MAX) if "changed" in document else None,
+        )
     return _from_sizes(document, at_s, operation, table)
 
 
