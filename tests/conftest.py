@@ -10,6 +10,7 @@ pytest_plugins = [
     "fixtures.laws",
     "fixtures.in_process",
     "fixtures.postgres",
+    "fixtures.s3",
     "fixtures.many_nodes",
     "fixtures.clients",
     "fixtures.schemas",

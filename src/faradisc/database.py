@@ -15,7 +15,7 @@ from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_rea
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
-from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage, NoBackupStorage
+from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations
@@ -225,7 +225,7 @@ class Database:
                 version=__version__,
                 settings={
                     **{name: getattr(settings, name) for name in COMMON_SETTINGS},
-                    "backups": not isinstance(backup_storage, NoBackupStorage),
+                    "backups": (backup_storage or MemoryBackupStorage).kind,
                     "buckets": locations is not None,
                 },
             )

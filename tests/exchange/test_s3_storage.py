@@ -1,16 +1,15 @@
 """Buckets of an S3 endpoint, replaced by a small server with objects in memory.
 
 What it proves: exports and imports work with an endpoint as with directories, and errors of the endpoint
-become the FailureCode. The server implements only what botocore needs."""
+become the FailureCode."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from hashlib import md5
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -28,72 +27,11 @@ from faradisc.engine.exchange.s3 import S3Storage
 from faradisc.errors import ApiError
 from faradisc.operations.call import Call
 from faradisc.storage.memory import MemoryStore
-from fixtures.doubles import QuietRequests, serving
 from fixtures.exchanging import lines, listed, some_items, zipped
+from fixtures.s3 import OPTIONS, FakeS3
 from fixtures.schemas import schema
 
 T = TypeVar("T")
-OPTIONS = {"aws_access_key_id": "a", "aws_secret_access_key": "b", "region_name": "us-east-1"}
-
-
-class FakeS3(QuietRequests):
-    protocol_version = "HTTP/1.1"
-    objects: dict[str, bytes]
-    seen: list[tuple[str, str, dict[str, str]]]
-
-    def _begin(self) -> tuple[str, str, dict[str, list[str]]]:
-        parts = urlsplit(self.path)
-        bucket, _, key = unquote(parts.path).lstrip("/").partition("/")
-        self.seen.append((self.command, key, {name.lower(): value for name, value in self.headers.items()}))
-        return bucket, key, parse_qs(parts.query)
-
-    def _refuse(self, status: int, code: str) -> None:
-        text = f"<Error><Code>{code}</Code><Message>{code} it is</Message></Error>"
-        self.answer(status, text.encode())
-
-    def do_GET(self) -> None:
-        bucket, key, query = self._begin()
-        if bucket == "forbidden":
-            return self._refuse(403, "AccessDenied")
-        if bucket != "bucket":
-            return self._refuse(404, "NoSuchBucket")
-        if not key:
-            prefix = query.get("prefix", [""])[0]
-            found = "".join(
-                f"<Contents><Key>{name}</Key><Size>{len(content)}</Size></Contents>"
-                for name, content in self.objects.items()
-                if name.startswith(prefix)
-            )
-            text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{found}</ListBucketResult>"
-            return self.answer(200, text.encode())
-        if key not in self.objects:
-            return self._refuse(404, "NoSuchKey")
-        content = self.objects[key]
-        return self.answer(200, content, ETag=f'"{md5(content).hexdigest()}"')
-
-    do_HEAD = do_GET
-
-    def do_PUT(self) -> None:
-        bucket, key, _ = self._begin()
-        content = self.body()
-        if bucket != "bucket":
-            return self._refuse(404, "NoSuchBucket")
-        self.objects[key] = content
-        return self.answer(200, ETag=f'"{md5(content).hexdigest()}"')
-
-    def do_DELETE(self) -> None:
-        _, key, _ = self._begin()
-        self.objects.pop(key, None)
-        self.answer(204)
-
-
-@pytest.fixture
-def s3() -> Iterator[tuple[type[FakeS3], S3Storage]]:
-    handler: type[FakeS3] = type("Handler", (FakeS3,), {"objects": {}, "seen": []})
-    with serving(handler) as port:
-        buckets = S3Storage(f"http://127.0.0.1:{port}", options=OPTIONS)
-        yield handler, buckets
-        buckets.close()
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:

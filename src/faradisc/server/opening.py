@@ -98,11 +98,16 @@ def locations_of(settings: ServerSettings) -> Locations | None:
 
 
 def _storage(settings: ServerSettings) -> BackupStorage:
-    if settings.memory:
+    if settings.memory and not settings.backup_bucket:
         return MemoryBackupStorage()
+    if settings.backup_bucket:
+        from faradisc.engine.exchange.s3_backups import S3BackupStorage  # noqa: PLC0415 - few servers
+
+        return S3BackupStorage(settings.s3_endpoint, settings.backup_bucket)
     if not settings.has_directory:
         return NoBackupStorage(
-            "Backups need a directory that all servers share: start each of them with --data-dir."
+            "Backups need a place that all servers share: start each of them with --data-dir or "
+            "--backup-bucket."
         )
     return DirectoryBackupStorage(settings.directory / BACKUPS_DIRECTORY, blocking=True)
 

@@ -114,6 +114,9 @@ class ServerSettings:
     s3_endpoint: str = _setting(
         "", "S3 endpoint, or `aws` for Amazon's, whose buckets replace the directories."
     )
+    backup_bucket: str = _setting(
+        "", "Bucket of --s3-endpoint that holds the backups, or bucket/prefix; else the data directory does."
+    )
     seed: str = _setting(
         "",
         "Directory of table definitions and items to create before the server is ready; see `faradisc seed`.",
@@ -199,6 +202,8 @@ class ServerSettings:
             _check_address("S3", self.s3_endpoint)
         if self.s3_endpoint and self.s3_root:
             raise SettingsError("Buckets are directories or an endpoint's: give --s3-root or --s3-endpoint.")
+        if self.backup_bucket and not self.s3_endpoint:
+            raise SettingsError("--backup-bucket is a bucket of an S3 endpoint: give --s3-endpoint too.")
         if self.store:
             self._check_store()
         if not self.memory and not self.data_dir:

@@ -6,6 +6,7 @@ import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
+from faradisc.engine.backups.storage import MemoryBackupStorage
 from faradisc.engine.cluster.nodes import FEATURES, Disagreement, Node, Nodes, all_nodes
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryPlace, MemoryStore
@@ -51,6 +52,15 @@ def test_a_node_with_other_settings_does_not_start_and_names_both() -> None:
     assert "node-1" in said and "node-2" in said and "transition_ms=0" in said and "transition_ms=70" in said
     nodes.pass_time(2, nodes.nodes[0])
     assert seen_by(nodes.nodes[0]) == {"node-1"}
+
+
+def test_a_node_with_another_bucket_of_backups_does_not_start() -> None:
+    nodes = SharedNodes()
+    storage = MemoryBackupStorage()
+    storage.kind = "s3://one"
+    nodes.start(options={"backup_storage": storage})
+    with pytest.raises(Disagreement, match=r"backups='s3://one', and .* with backups='memory'"):
+        nodes.start()
 
 
 def test_a_dead_node_is_nothing_to_agree_with() -> None:

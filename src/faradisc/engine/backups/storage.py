@@ -32,6 +32,8 @@ class BackupStorageError(Exception):
 class BackupStorage(Protocol):
     blocking: bool
     """Whether calls may wait for a disk."""
+    kind: str
+    """What all servers over one store have in common: a bucket, but not the name of a directory."""
 
     def names(self) -> list[str]:
         """Returns the names of the finished backups."""
@@ -75,6 +77,7 @@ class MemoryBackupStorage:
     """Backups in memory, lost when the process ends."""
 
     blocking = False
+    kind = "memory"
 
     def __init__(self) -> None:
         self._rows: dict[str, bytearray] = {}
@@ -122,6 +125,8 @@ class MemoryBackupStorage:
 class NoBackupStorage(MemoryBackupStorage):
     """No place for backups: none can be made, and there are none."""
 
+    kind = "none"
+
     def __init__(self, reason: str) -> None:
         super().__init__()
         self.reason = reason
@@ -139,6 +144,8 @@ class DirectoryBackupStorage:
     The name of an unfinished one ends in `.unfinished`; `finish` renames it, which makes it visible. The
     directory is created when it is first needed.
     """
+
+    kind = "directory"
 
     def __init__(self, directory: Path, *, blocking: bool) -> None:
         """blocking: an event loop must not wait for the disk."""

@@ -51,7 +51,7 @@ def endpoint(url: str, logs: Path | None) -> Locations:
     return Locations(S3Storage(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
 
 
-class _Connection:
+class Connection:
     """A client, created at its first use and shared by all users of an endpoint."""
 
     def __init__(self, url: str | None, options: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class _Connection:
 
 
 class _S3Listing:
-    def __init__(self, connection: _Connection, request: dict[str, str]) -> None:
+    def __init__(self, connection: Connection, request: dict[str, str]) -> None:
         self._connection = connection
         self._request = request
         self._answers: Iterator[dict[str, Any]] | None = None
@@ -103,7 +103,7 @@ class S3Storage:
 
     def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
         """url: of the endpoint, or `aws`; options: more options of boto3's client."""
-        self._connection = _Connection(None if url == AWS else url, options or {})
+        self._connection = Connection(None if url == AWS else url, options or {})
         self._reading: dict[str, str] = {}
         """Parameters of every request."""
         self._writing: dict[str, str] = {}
@@ -132,7 +132,7 @@ class S3Storage:
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
         def fetched() -> BinaryIO:
-            file = _temporary()
+            file = temporary_file()
             try:
                 self._client.download_fileobj(bucket, key, file, ExtraArgs=self._reading)
                 file.seek(0)
@@ -144,7 +144,7 @@ class S3Storage:
         return await _in_thread(fetched)
 
     def draft(self, bucket: str, name: str) -> Draft:
-        return Draft(_temporary(), durable=False)
+        return Draft(temporary_file(), durable=False)
 
     def discard(self, draft: Draft) -> None:
         draft.file.close()
@@ -173,16 +173,16 @@ class S3Storage:
         await _in_thread(lambda: self._client.delete_object(Bucket=bucket, Key=key, **self._reading))
 
 
-def _temporary() -> BinaryIO:
+def temporary_file() -> BinaryIO:
     return tempfile.TemporaryFile(prefix="faradisc-")
 
 
 async def _in_thread(call: Callable[[], T]) -> T:
     """Runs a call that may wait for the network. Raises BucketError."""
-    return await asyncio.to_thread(_translated, call)
+    return await asyncio.to_thread(translated, call)
 
 
-def _translated(call: Callable[[], T]) -> T:
+def translated(call: Callable[[], T]) -> T:
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
 
     try:
