@@ -105,7 +105,7 @@ def test_a_new_item_is_written_and_others_are_deleted(page: Any, served: Served)
     page.get_by_label("Press Space to toggle all rows selection").or_(
         page.locator(".ag-header-select-all input")
     ).first.check()
-    page.locator(".ag-row", has_text="new").locator("input").first.uncheck()
+    page.locator(".ag-pinned-left-cols-container .ag-row", has_text="4").locator("input").uncheck()
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Review 4 changes").click()
     page.get_by_role("button", name="Write").click()
@@ -182,7 +182,7 @@ def test_a_hot_key_is_found(page: Any, served: Served) -> None:
     create(served, "heated")
     page.goto(f"{served.console}/tables/heated/throughput")
     page.get_by_text("Heat of the partitions").wait_for()
-    shown = page.get_by_text("Hot keys")
+    shown = page.get_by_role("button", name="What now?").first
     for _ in range(40):
         for _ in range(40):
             try:
@@ -194,8 +194,11 @@ def test_a_hot_key_is_found(page: Any, served: Served) -> None:
             break
         page.wait_for_timeout(500)
     page.get_by_text("celebrity").first.wait_for()
-    page.get_by_role("button", name="What now?").first.click()
+    shown.click()
     page.get_by_text("keys in turn").wait_for()
+    page.get_by_role("button", name="Close").click()
+    page.get_by_role("button", name="Items", exact=True).click()
+    page.get_by_text("1 items, 1 examined").wait_for()
 
 
 def test_hostile_items_are_shown_as_text(page: Any, served: Served) -> None:

@@ -10,7 +10,7 @@ from nicegui import ui
 from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from faradisc.model.values.size import item_size
 from faradisc.tools.console.changes import differences
-from faradisc.tools.console.parts import code_editor, size_text
+from faradisc.tools.console.parts import code_editor, heading, note, size_text
 from faradisc.tools.console.values import (
     TYPES,
     Item,
@@ -96,10 +96,10 @@ async def edited(title: str, item: Item, keys: Sequence[str], dark: bool | None)
     in_form = len(item) <= FORM_MAX and len(text) <= FORM_BYTES_MAX and not any(visible(n) != n for n in item)
     with ui.dialog().props("persistent") as dialog, ui.card().classes("wide"):
         with ui.row().classes("w-full items-center"):
-            ui.label(title).classes("text-lg")
+            heading(title)
             ui.space()
             mode = ui.toggle({"form": "Form", "json": "JSON"}, value="form" if in_form else "json")
-        cost = ui.label("").classes("soft")
+        cost = note("")
         mistake = ui.label("").classes("removed")
         body = ui.column().classes("w-full")
         state: dict[str, Any] = {"form": None, "json": None}
@@ -155,4 +155,4 @@ def draw_difference(before: Item | None, after: Item | None) -> None:
             )
             ui.label(cell(each.after) if each.after else "absent").classes("added" if each.after else "soft")
     if len(found) > 200:
-        ui.label(f"and {len(found) - 200:,} more attributes").classes("soft")
+        note(f"and {len(found) - 200:,} more attributes")

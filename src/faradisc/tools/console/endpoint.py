@@ -54,6 +54,14 @@ class Endpoint:
         client = await self._client("dynamodbstreams" if operation in _STREAMS else "dynamodb")
         return await self._run(client, operation, request or {})
 
+    async def optional(self, operation: str, request: dict[str, Any], member: str, default: Any) -> Any:
+        """Returns a member of an answer; the default where the endpoint or the key does not allow the
+        request."""
+        try:
+            return (await self.call(operation, request)).get(member, default)
+        except Failure:
+            return default
+
     async def service(self, service: str, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Calls another service of the endpoint, such as `cloudwatch`. Raises Failure."""
         return await self._run(await self._client(service), operation, request)

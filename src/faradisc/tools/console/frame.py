@@ -13,12 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from nicegui import app, ui
 from nicegui.elements.dialog import Dialog
 
 from faradisc.tools.console.endpoint import Endpoint, Failure, Key
+from faradisc.tools.console.parts import heading
 
 STYLE = Path(__file__).with_name("style.css").read_text()
 
@@ -102,7 +103,7 @@ async def shown(body: Callable[[], Awaitable[None]]) -> None:
         await body()
     except Failure as failure:
         with ui.card().classes("failure w-full"):
-            ui.label(failure.code or "No answer").classes("text-lg")
+            heading(failure.code or "No answer")
             ui.label(failure.message)
             if failure.code in EXPIRED or failure.code in EXPIRED_MORE:
                 ui.button("Enter an access key", on_click=lambda: ui.navigate.to("/key"))
@@ -113,6 +114,7 @@ def frame(session: Session, title: str, table: str | None) -> Iterator[None]:
     """Draws header and navigation around the content."""
     ui.add_css(STYLE)
     ui.button.default_props("no-caps unelevated")
+    ui.toggle.default_props("no-caps unelevated")
     ui.colors(
         primary="#3b5bdb",
         secondary="#495057",
@@ -146,7 +148,9 @@ def frame(session: Session, title: str, table: str | None) -> Iterator[None]:
             "flat round dense color=white aria-label='Dark or light'"
         )
     with (
-        ui.left_drawer(value=None, bordered=True).props("width=220 breakpoint=900").classes("side") as drawer
+        ui.left_drawer(value=False, bordered=True)
+        .props("width=220 breakpoint=900 show-if-above")
+        .classes("side") as drawer
     ):
         drawers.append(drawer)
         for name, icon, target in _places(session):
@@ -202,6 +206,12 @@ def _places_of(table: str) -> list[tuple[str, str, str]]:
 
 def table_path(table: str, page: str = "") -> str:
     return f"/tables/{quote(table, safe='')}" + (f"/{page}" if page else "")
+
+
+def items_path(table: str, index: str = "", partition: str = "", sort: str = "") -> str:
+    """Returns the address of a query of a table or index."""
+    chosen = {"index": index, "partition": partition, "sort": sort}
+    return f"{table_path(table, 'items')}?{urlencode({n: v for n, v in chosen.items() if v})}"
 
 
 def _palette(session: Session) -> Dialog:

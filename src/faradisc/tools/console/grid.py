@@ -31,6 +31,7 @@ class ItemGrid:
                 "defaultColDef": {"sortable": True, "resizable": True, "width": 170},
                 "rowData": [],
                 "rowSelection": {"mode": "multiRow", "enableClickSelection": True},
+                "selectionColumnDef": {"pinned": "left"},
                 ":getRowId": "params => String(params.data.row)",
                 "overlayNoRowsTemplate": "No items",
             },

@@ -1,11 +1,46 @@
-"""Parts that several pages draw: names with values, tables, editors of code."""
+"""Parts that several pages draw: headings, dialogs, names with values, tables, charts, editors of code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
 from nicegui import ui
+from nicegui.elements.dialog import Dialog
+
+CHART_TEXT: Final = {"color": "#868e96"}
+"""Style of text in charts, readable on light and on dark pages."""
+
+
+def heading(text: str) -> ui.label:
+    return ui.label(text).classes("text-lg").props("role=heading aria-level=2")
+
+
+def note(text: str = "") -> ui.label:
+    """Returns a label of less importance."""
+    return ui.label(text).classes("soft")
+
+
+def icon_button(icon: str, label: str, action: Callable[..., Any]) -> ui.button:
+    """Returns a button without text. label: what it does, for a tooltip and for screen readers."""
+    return ui.button(icon=icon, on_click=action).props(f"flat dense aria-label='{label}'").tooltip(label)
+
+
+@contextmanager
+def dialog_of(title: str) -> Iterator[Dialog]:
+    """Opens a dialog; what is drawn in the context is its content."""
+    with ui.dialog() as dialog, ui.card().classes("wide"):
+        heading(title)
+        yield dialog
+    dialog.open()
+
+
+def dialog_end(dialog: Dialog, action: str, run: Callable[..., Any]) -> ui.button:
+    """Draws the buttons that end a dialog. Returns the one that acts."""
+    with ui.row().classes("w-full justify-end"):
+        ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
+        return ui.button(action, on_click=run)
 
 
 def facts(pairs: Mapping[str, str]) -> None:
@@ -17,13 +52,19 @@ def facts(pairs: Mapping[str, str]) -> None:
                 ui.label(value).classes("fact-value")
 
 
-def plain_table(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str] | None = None) -> None:
+def plain_table(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str] | None = None) -> ui.table:
     """Draws rows, all with the same members. titles: of columns, where not the members' names."""
-    names = list(rows[0]) if rows else []
+    names = list(rows[0] if rows else titles or ())
     shown = {name: name.replace("_", " ").capitalize() for name in names} | dict(titles or {})
     columns = [{"name": n, "field": n, "label": shown[n], "align": "left"} for n in names]
-    numbered = [{**row, "": number} for number, row in enumerate(rows)]
-    ui.table(columns=columns, rows=numbered, row_key="").classes("w-full").props("dense flat wrap-cells")
+    table = ui.table(columns=columns, rows=[], row_key="").classes("w-full").props("dense flat wrap-cells")
+    set_rows(table, rows)
+    return table
+
+
+def set_rows(table: ui.table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Shows other rows in a table of `plain_table`."""
+    table.rows = [{**row, "": number} for number, row in enumerate(rows)]
 
 
 def code_editor(

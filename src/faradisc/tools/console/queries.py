@@ -153,11 +153,9 @@ class Choice:
         return f"{self.index or 'Table'} ({', '.join(self.keys)})"
 
 
-def choices(
-    description: Mapping[str, Any], known: Sequence[str] = (), consistent: bool = False
-) -> list[Choice]:
-    """Returns the table and its indexes. known: attributes for which the user has a value, if any."""
-    found = [_choice(description, "", "", "", known)]
+def choices(description: Mapping[str, Any], consistent: bool = False) -> list[Choice]:
+    """Returns the table and its indexes. consistent: for consistent reads."""
+    found = [Choice("", schema_of(description, ""), "", "")]
     local = {each["IndexName"] for each in description.get("LocalSecondaryIndexes", ())}
     for index in indexes_of(description):
         name, status = index["IndexName"], index.get("IndexStatus", "ACTIVE")
@@ -168,17 +166,18 @@ def choices(
             reason = f"It is {status.lower()}."
         elif consistent and name not in local:
             reason = "A global index has no consistent reads."
-        found.append(_choice(description, name, reason, note, known))
+        found.append(Choice(name, schema_of(description, name), reason, note))
     return found
 
 
-def _choice(
-    description: Mapping[str, Any], index: str, reason: str, note: str, known: Sequence[str]
-) -> Choice:
-    keys = schema_of(description, index)
-    if not reason and known and keys[0] not in known:
-        reason = f"It needs a value of {keys[0]}."
-    return Choice(index, keys, reason, note)
+def better_index(form: Form, description: Mapping[str, Any]) -> str:
+    """Returns a sentence on what a Query instead of this Scan would read; empty for none."""
+    fixed = {term.name for term in form.filters if term.operator == "=" and term.text}
+    for choice in () if form.partition else choices(description, form.consistent):
+        if not choice.unsuitable and choice.keys[0] in fixed:
+            where = f"the index {choice.index}" if choice.index else "the table"
+            return f"A Query of {where} by {choice.keys[0]} reads only what matches."
+    return ""
 
 
 def plan_of(operation: str, request: Mapping[str, Any]) -> str:

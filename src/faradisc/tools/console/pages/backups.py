@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, table_path
-from faradisc.tools.console.parts import facts, size_text
+from faradisc.tools.console.parts import facts, heading, note, size_text
 
 
 @console_page("/tables/{table}/backups", "Backups")
@@ -18,7 +18,7 @@ async def backups_page(session: Session, table: str) -> None:
     recovery = state.get("PointInTimeRecoveryDescription", {})
     enabled = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
     with ui.card().classes("w-full"):
-        ui.label("Point-in-time recovery").classes("text-lg")
+        heading("Point-in-time recovery")
 
         async def switch() -> None:
             specification = {"PointInTimeRecoveryEnabled": not enabled}
@@ -29,9 +29,7 @@ async def backups_page(session: Session, table: str) -> None:
             ui.navigate.to(table_path(table, "backups"))
 
         if not enabled:
-            ui.label("Off. Turned on, the table can be restored to any second of the last 35 days.").classes(
-                "soft"
-            )
+            note("Off. Turned on, the table can be restored to any second of the last 35 days.")
         else:
             _moments(session, table, recovery)
         ui.button("Turn off" if enabled else "Turn on", on_click=guarded(switch)).props("outline")
@@ -68,7 +66,7 @@ async def _on_demand(session: Session, table: str) -> None:
     call = session.endpoint.call
     found = (await call("ListBackups", {"TableName": table}))["BackupSummaries"]
     with ui.row().classes("w-full items-center"):
-        ui.label("Backups").classes("text-lg")
+        heading("Backups")
         ui.space()
         name = ui.input("Name").props("dense")
 
@@ -78,7 +76,7 @@ async def _on_demand(session: Session, table: str) -> None:
 
         ui.button("Back up", icon="add", on_click=guarded(create))
     if not found:
-        ui.label("None yet.").classes("soft")
+        note("None yet.")
     for backup in found:
         with ui.card().classes("w-full"):
             facts(

@@ -8,8 +8,8 @@ import orjson
 from nicegui import ui
 
 from faradisc.tools.console.entities import collections, entities, entity_name
-from faradisc.tools.console.frame import Session, console_page, table_path
-from faradisc.tools.console.parts import plain_table
+from faradisc.tools.console.frame import Session, console_page, guarded, items_path
+from faradisc.tools.console.parts import heading, icon_button, note, plain_table
 from faradisc.tools.console.queries import choices, schema_of
 from faradisc.tools.console.values import Item, cell, visible
 
@@ -22,22 +22,24 @@ ITEMS_MAX: Final = 40
 @console_page("/tables/{table}/design", "Design")
 async def design_page(session: Session, table: str) -> None:
     described = await session.endpoint.describe(table)
-    index = ui.select({c.index: c.title for c in choices(described)}, value="", label="Seen by").classes(
-        "min-w-[260px]"
-    )
+    offered = {choice.index: choice.title for choice in choices(described)}
+    index = ui.select(offered, value="", label="Seen by").classes("min-w-[260px]")
+    groups = ui.column().classes("w-full")
+    _patterns(table, offered)
     box = ui.column().classes("w-full")
 
     async def draw() -> None:
         keys = schema_of(described, index.value)
         items = await _sample(session, table, index.value)
+        groups.clear()
+        with groups:
+            _entities(items, keys)
         box.clear()
         with box:
-            _entities(items, keys)
-            _collections(items, keys)
+            _collections(table, index.value, items, keys)
 
-    index.on_value_change(draw)
+    index.on_value_change(guarded(draw))
     await draw()
-    _patterns(table, described)
 
 
 async def _sample(session: Session, table: str, index: str) -> list[Item]:
@@ -53,8 +55,8 @@ async def _sample(session: Session, table: str, index: str) -> list[Item]:
 
 
 def _entities(items: list[Item], keys: list[str]) -> None:
-    ui.label("Entities").classes("text-lg")
-    ui.label(f"Of {len(items):,} items that were read, by the prefixes of their keys.").classes("soft")
+    heading("Entities")
+    note(f"Of {len(items):,} items that were read, by the prefixes of their keys.")
     rows = [
         {
             "name": visible(each.name),
@@ -70,10 +72,14 @@ def _entities(items: list[Item], keys: list[str]) -> None:
     plain_table(rows, {name: visible(title) for name, title in titles.items()})
 
 
-def _collections(items: list[Item], keys: list[str]) -> None:
-    ui.label("Item collections").classes("text-lg")
-    found = sorted(collections(items, keys), key=lambda each: -len(each.items))[:COLLECTIONS_MAX]
-    for each in found:
+def _collections(table: str, index: str, items: list[Item], keys: list[str]) -> None:
+    found = sorted(collections(items, keys), key=lambda each: -len(each.items))
+    heading("Item collections")
+    note(
+        f"Items with the same {visible(keys[0])}: the {min(COLLECTIONS_MAX, len(found))} largest "
+        f"of {len(found):,}."
+    )
+    for each in found[:COLLECTIONS_MAX]:
         kinds: dict[str, int] = {}
         for item in each.items:
             kinds[entity_name(item, keys)] = kinds.get(entity_name(item, keys), 0) + 1
@@ -93,14 +99,18 @@ def _collections(items: list[Item], keys: list[str]) -> None:
             ]
             plain_table(rows, {"sort": visible(keys[1]) if len(keys) > 1 else "", "rest": "Attributes"})
             if len(each.items) > ITEMS_MAX:
-                ui.label(f"and {len(each.items) - ITEMS_MAX:,} more").classes("soft")
+                note(f"and {len(each.items) - ITEMS_MAX:,} more")
+            ui.link("Query these items", items_path(table, index, each.key))
 
 
-def _patterns(table: str, described: dict[str, Any]) -> None:
-    """Draws the access patterns, which the browser keeps, each with the keys it uses."""
+_PATTERN: Final = {"text": "", "index": "", "partition": "", "sort": ""}
+
+
+def _patterns(table: str, offered: dict[str, str]) -> None:
+    """Draws the access patterns, which the browser keeps, each with its query. offered: titles by index."""
     key = orjson.dumps(f"faradisc.patterns.{table}").decode()
-    ui.label("Access patterns").classes("text-lg")
-    ui.label("Note how the application reads this table. The browser keeps the notes.").classes("soft")
+    heading("Access patterns")
+    note("How the application reads this table, each with its query. The browser keeps them.")
     rows = ui.column().classes("w-full")
     found: list[dict[str, str]] = []
 
@@ -111,17 +121,20 @@ def _patterns(table: str, described: dict[str, Any]) -> None:
         rows.clear()
         with rows:
             for each in found:
-                with ui.row().classes("w-full no-wrap items-center"):
+                with ui.row().classes("w-full items-end gap-2"):
                     ui.input("Pattern").bind_value(each, "text").on("blur", store).classes("grow")
-                    ui.select([c.title for c in choices(described)], label="Query of").bind_value(
-                        each, "keys"
-                    ).on("update:model-value", store).classes("w-64")
-                    ui.button(
-                        icon="grid_on", on_click=lambda: ui.navigate.to(table_path(table, "items"))
-                    ).props("flat dense aria-label='Open the query'")
-                    ui.button(icon="close", on_click=lambda each=each: remove(each)).props(
-                        "flat dense aria-label='Remove pattern'"
+                    ui.select(offered, label="Query of").bind_value(each, "index").on(
+                        "update:model-value", store
+                    ).classes("w-56")
+                    for name, title in (("partition", "Partition key"), ("sort", "Sort key")):
+                        ui.input(title).bind_value(each, name).on("blur", store).classes("w-32")
+                    icon_button(
+                        "play_arrow", "Run the query", lambda each=each: ui.navigate.to(path_of(each))
                     )
+                    icon_button("close", "Remove pattern", lambda each=each: remove(each))
+
+    def path_of(pattern: dict[str, str]) -> str:
+        return items_path(table, pattern["index"], pattern["partition"], pattern["sort"])
 
     def remove(pattern: dict[str, str]) -> None:
         found.remove(pattern)
@@ -129,13 +142,12 @@ def _patterns(table: str, described: dict[str, Any]) -> None:
         draw()
 
     def add() -> None:
-        found.append({"text": "", "keys": choices(described)[0].title})
+        found.append(dict(_PATTERN))
         draw()
 
     async def load() -> None:
-        found.extend(
-            await ui.run_javascript(f"return JSON.parse(localStorage.getItem({key}) || '[]')", timeout=5)
-        )
+        kept = await ui.run_javascript(f"return JSON.parse(localStorage.getItem({key}) || '[]')", timeout=5)
+        found.extend({**_PATTERN, **each} for each in kept if each.get("index") in offered)
         draw()
 
     ui.button("Add pattern", icon="add", on_click=add).props("flat")

@@ -16,12 +16,15 @@ from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import csv_text, loaded, show_codes
 from faradisc.tools.console.frame import Session, complain, console_page, guarded
 from faradisc.tools.console.grid import ItemGrid
+from faradisc.tools.console.parts import dialog_of, heading, note
 from faradisc.tools.console.queries import (
     FILTER_OPERATORS,
     SORT_OPERATORS,
     Form,
     Term,
+    better_index,
     choices,
+    indexes_of,
     plan_of,
     request_of,
     schema_of,
@@ -31,9 +34,14 @@ from faradisc.tools.console.values import TYPES, Item, ValueMistake, text_of, va
 
 
 @console_page("/tables/{table}/items", "Items")
-async def items_page(session: Session, table: str) -> None:
+async def items_page(
+    session: Session, table: str, index: str = "", partition: str = "", sort: str = ""
+) -> None:
+    """index, partition, sort: a query to begin with (frame.items_path)."""
     described = await session.endpoint.describe(table)
-    explorer = Explorer(session, table, described)
+    known = index in {each["IndexName"] for each in indexes_of(described)}
+    form = Form(table, index if known else "", partition, Term(text=sort))
+    explorer = Explorer(session, form, described)
     explorer.draw()
     await guarded(explorer.run)()
 
@@ -41,12 +49,12 @@ async def items_page(session: Session, table: str) -> None:
 class Explorer:
     """One page of items, and what is staged on it."""
 
-    def __init__(self, session: Session, table: str, described: dict[str, Any]) -> None:
+    def __init__(self, session: Session, form: Form, described: dict[str, Any]) -> None:
         self._session = session
         self._described = described
         self._keys = schema_of(described, "")
-        self._form = Form(table)
-        self._request: tuple[str, dict[str, Any]] = ("Scan", {"TableName": table})
+        self._form = form
+        self._request: tuple[str, dict[str, Any]] = ("Scan", {"TableName": form.table})
         self._next: dict[str, Any] | None = None
         self._staged: dict[int, tuple[Item | None, Item | None]] = {}
         """Before and after, by the row it stands in; new items have negative numbers."""
@@ -62,6 +70,7 @@ class Explorer:
         self._warning = ui.label("").classes("scan-warning")
         with ui.row().classes("w-full items-center gap-2"):
             ui.button("New item", icon="add", on_click=lambda: self._edit(None)).props("outline dense")
+            ui.button("Edit", on_click=self._edit_selected).props("flat dense")
             ui.button("Duplicate", on_click=self._duplicate).props("flat dense")
             ui.button("Delete", on_click=self._delete).props("flat dense")
             ui.button("Save JSON", on_click=lambda: self._save("json")).props("flat dense")
@@ -72,7 +81,7 @@ class Explorer:
             self._review = ui.button("Review changes", on_click=self._review_changes).props("color=accent")
         self._grid = ItemGrid(self._keys, self._edit)
         with ui.row().classes("w-full items-center"):
-            self._count = ui.label("").classes("soft")
+            self._count = note("")
             ui.space()
             self._more = ui.button("Next page", on_click=guarded(self._next_page)).props("outline dense")
         self._show()
@@ -80,10 +89,6 @@ class Explorer:
     def _draw_form(self) -> None:
         form, types = self._form, types_of(self._described)
         with ui.row().classes("w-full items-end"):
-            offered = {
-                c.index: c.title + (f" – {c.unsuitable or c.note}" if c.unsuitable or c.note else "")
-                for c in choices(self._described)
-            }
 
             @ui.refreshable
             def keys() -> None:
@@ -100,11 +105,10 @@ class Explorer:
                         form.sort, "operator", lambda op: op == "between"
                     )
 
-            ui.select(offered, label="Table or index", on_change=keys.refresh).bind_value(
-                form, "index"
-            ).classes("min-w-[260px]")
+            source = ui.select(self._sources(), label="Table or index", on_change=keys.refresh)
+            source.bind_value(form, "index").classes("min-w-[260px]")
             keys()
-            ui.number("Page", min=1, max=1000, format="%d").bind_value(
+            ui.number("Page size", min=1, max=1000, format="%d").bind_value(
                 form, "limit", forward=lambda value: int(value or 100)
             ).classes("w-20")
             ui.button("Run", icon="play_arrow", on_click=guarded(self.run))
@@ -141,7 +145,15 @@ class Explorer:
                     "w-80"
                 )
                 ui.checkbox("Descending").bind_value(form, "descending")
-                ui.checkbox("Consistent read").bind_value(form, "consistent")
+                consistent = ui.checkbox("Consistent read").bind_value(form, "consistent")
+                consistent.on_value_change(lambda: source.set_options(self._sources(), value=form.index))
+
+    def _sources(self) -> dict[str, str]:
+        """Returns the table and its indexes with what speaks against them."""
+        found = choices(self._described, self._form.consistent)
+        return {
+            c.index: c.title + (f" – {c.unsuitable or c.note}" * bool(c.unsuitable or c.note)) for c in found
+        }
 
     def _show(self) -> None:
         """Draws the rows as read, with staged changes in them, and the sums below."""
@@ -153,8 +165,10 @@ class Explorer:
         left_out = self._grid.show([*(item for item in rows if item is not None), *added], self._hidden)
         operation, request = self._request
         text = f"{len(self._read):,} items, {self._examined:,.0f} examined, {self._units:g} read units"
-        self._count.text = text + (f"; {left_out:,} attributes have no column" if left_out else "")
-        self._warning.text = plan_of(operation, request)
+        text += f"; {left_out:,} attributes have no column" if left_out else ""
+        self._count.text = text + (". Double-click a row, or press Enter, to edit it" if self._read else "")
+        better = better_index(self._form, self._described)
+        self._warning.text = plan_of(operation, request) + (f" {better}" if better else "")
         self._warning.set_visibility(
             operation == "Scan" and bool(request.get("FilterExpression") or self._next)
         )
@@ -222,7 +236,7 @@ class Explorer:
         )
         mine = [each for each in found if each["form"]["table"] == self._form.table]
         with ui.dialog() as dialog, ui.card().classes("wide"):
-            ui.label("Queries of this table, newest first").classes("text-lg")
+            heading("Queries of this table, newest first")
             name = ui.input("Name for the present query, to save it").classes("w-full")
             ui.button("Save", on_click=lambda: self._remember(name.value or "")).props("outline dense")
             for each in mine:
@@ -273,6 +287,10 @@ class Explorer:
                 after,
             )
 
+    async def _edit_selected(self) -> None:
+        for row in (await self._grid.selected())[:1]:
+            await self._edit(row)
+
     def _before(self, number: int | None) -> Item | None:
         return self._read[number] if number is not None and number >= 0 else None
 
@@ -300,10 +318,7 @@ class Explorer:
         self._show()
 
     async def _review_changes(self) -> None:
-        with ui.dialog() as dialog, ui.card().classes("wide"):
-            ui.label("Changes, each on the condition that the item is still as it was read").classes(
-                "text-lg"
-            )
+        with dialog_of("Changes, each on the condition that the item is still as it was read") as dialog:
             for before, after in list(self._staged.values())[:100]:
                 shown = after or before or {}
                 ui.label(" / ".join(text_of(shown[name]) for name in self._keys if name in shown)).classes(

@@ -6,16 +6,17 @@ from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure, Key
 from faradisc.tools.console.frame import Session, complain, console_page
+from faradisc.tools.console.parts import note
 
 
 @console_page("/key", "Access key")
 async def key_page(session: Session) -> None:
     with ui.card().classes("w-full max-w-xl"):
-        ui.label(
+        note(
             f"Now in use: {session.key.key_id}"
             if session.key
             else "Now in use: the credentials of the console's environment"
-        ).classes("soft")
+        )
         region = ui.input("Region", value=session.region).classes("w-full")
         key_id = ui.input("Access key ID").classes("w-full").props("autocomplete=off")
         secret = ui.input("Secret access key", password=True).classes("w-full").props("autocomplete=off")
@@ -38,6 +39,4 @@ async def key_page(session: Session) -> None:
             ui.navigate.to("/")
 
         ui.button("Use", on_click=use)
-        ui.label(
-            "The console keeps the key in memory until it ends, and writes it to no file, URL or log."
-        ).classes("soft")
+        note("The console keeps the key in memory until it ends, and writes it to no file, URL or log.")

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, console_page, guarded
-from faradisc.tools.console.parts import facts, plain_table
+from faradisc.tools.console.parts import facts, heading, note, plain_table
 
 
 @console_page("/operations", "Operations")
@@ -22,9 +22,7 @@ async def operations_page(session: Session) -> None:
     )
     await _export(session)
     if not await session.has_admin():
-        ui.label(
-            "Background jobs, the check and the clock are shown where this key may use the admin API."
-        ).classes("soft")
+        note("Background jobs, the check and the clock are shown where this key may use the admin API.")
         return
     for draw in (_jobs, _check, _clock, _nodes):
         await _section(draw, session)
@@ -39,14 +37,14 @@ async def _section(draw: Callable[[Session], Awaitable[None]], session: Session)
 
 
 async def _listed(session: Session, title: str, operation: str, member: str, fields: tuple[str, ...]) -> None:
-    ui.label(title).classes("text-lg")
+    heading(title)
     try:
         found = (await session.endpoint.call(operation)).get(member, [])
     except Failure as failure:
-        ui.label(failure.message).classes("soft")
+        note(failure.message)
         return
     if not found:
-        ui.label("None yet.").classes("soft")
+        note("None yet.")
         return
     plain_table([{name: str(row.get(name, "")) for name in fields} for row in found])
 
@@ -66,10 +64,10 @@ async def _export(session: Session) -> None:
 
 
 async def _jobs(session: Session) -> None:
-    ui.label("Background jobs").classes("text-lg")
+    heading("Background jobs")
     found = (await session.endpoint.admin("jobs")).get("index_backfill", [])
     if not found:
-        ui.label("No index is being filled.").classes("soft")
+        note("No index is being filled.")
     for job in found:
         share = job["items_seen"] / job["items"] if job["items"] else 0.0
         ui.label(f"{job['table']}, index {job['index']}: {job['items_seen']:,} of {job['items']:,} items")
@@ -77,7 +75,7 @@ async def _jobs(session: Session) -> None:
 
 
 async def _check(session: Session) -> None:
-    ui.label("Check").classes("text-lg")
+    heading("Check")
     box = ui.column().classes("w-full")
 
     async def draw() -> None:
@@ -105,7 +103,7 @@ async def _clock(session: Session) -> None:
     clock = await session.endpoint.admin("clock")
     if not clock["movable"]:
         return
-    ui.label("Virtual clock").classes("text-lg")
+    heading("Virtual clock")
     shown = ui.label(f"{clock['now_ns'] / 1e9:,.0f} seconds after 1970")
     seconds = ui.number("Seconds to advance", value=300, min=0)
 
@@ -120,7 +118,7 @@ async def _nodes(session: Session) -> None:
     found = (await session.endpoint.admin("nodes")).get("nodes", [])
     if not found:
         return
-    ui.label("Nodes").classes("text-lg")
+    heading("Nodes")
     columns = [
         {"name": n, "field": n, "label": n.replace("_", " ").capitalize(), "align": "left"} for n in found[0]
     ]

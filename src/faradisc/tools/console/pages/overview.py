@@ -6,10 +6,9 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, table_path
-from faradisc.tools.console.pages.tables import STREAM_VIEWS, mode_text
-from faradisc.tools.console.parts import facts, size_text
+from faradisc.tools.console.pages.tables import STREAM_VIEWS, mode_text, recovery_text
+from faradisc.tools.console.parts import dialog_end, dialog_of, facts, heading, icon_button, note, size_text
 from faradisc.tools.console.queries import indexes_of, schema_of, types_of
 
 HOURS_PER_MONTH: Final = 730
@@ -21,10 +20,9 @@ PRICE_PER_GB_MONTH: Final = 0.25
 @console_page("/tables/{table}", "Overview")
 async def overview_page(session: Session, table: str) -> None:
     described = await session.endpoint.describe(table)
-    ttl = await _optional(session, "DescribeTimeToLive", {"TableName": table}, "TimeToLiveDescription")
-    backups = await _optional(
-        session, "DescribeContinuousBackups", {"TableName": table}, "ContinuousBackupsDescription"
-    )
+    optional, request = session.endpoint.optional, {"TableName": table}
+    ttl = await optional("DescribeTimeToLive", request, "TimeToLiveDescription", {})
+    backups = await optional("DescribeContinuousBackups", request, "ContinuousBackupsDescription", {})
     types = types_of(described)
     with ui.row().classes("w-full"):
         ui.button("Items", icon="grid_on", on_click=lambda: ui.navigate.to(table_path(table, "items")))
@@ -48,35 +46,17 @@ async def overview_page(session: Session, table: str) -> None:
                 "Time to live": ttl.get("AttributeName", "off")
                 if ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
                 else "off",
-                "Point-in-time recovery": _recovery(backups),
+                "Point-in-time recovery": recovery_text(backups),
                 "Deletion protection": "on" if described.get("DeletionProtectionEnabled") else "off",
                 "Encryption": described.get("SSEDescription", {}).get("SSEType", "owned by the service"),
             }
         )
-        ui.label(described["TableArn"]).classes("soft")
+        note(described["TableArn"])
     _indexes(session, described, types)
-
-
-async def _optional(session: Session, operation: str, request: dict[str, Any], member: str) -> dict[str, Any]:
-    """Returns a member of an answer; nothing where the endpoint or the key does not allow the request."""
-    try:
-        found: dict[str, Any] = (await session.endpoint.call(operation, request)).get(member, {})
-        return found
-    except Failure:
-        return {}
 
 
 def _key(name: str, types: dict[str, str]) -> str:
     return f"{name} ({types[name]})"
-
-
-def _recovery(backups: dict[str, Any]) -> str:
-    state = backups.get("PointInTimeRecoveryDescription", {})
-    return (
-        f"on, {state.get('RecoveryPeriodInDays', 35)} days"
-        if state.get("PointInTimeRecoveryStatus") == "ENABLED"
-        else "off"
-    )
 
 
 def cost_text(described: dict[str, Any]) -> str:
@@ -95,15 +75,15 @@ def cost_text(described: dict[str, Any]) -> str:
         + each.get("WriteCapacityUnits", 0) * PRICE_PER_HOUR["write"]
         for each in units
     )
-    requests = "" if hourly else " and requests"
-    return f"${hourly * HOURS_PER_MONTH + storage:,.2f} a month{requests}"
+    fixed = f"${hourly * HOURS_PER_MONTH + storage:,.2f} a month"
+    return fixed if hourly else f"{fixed} for storage, plus each request"
 
 
 def _indexes(session: Session, described: dict[str, Any], types: dict[str, str]) -> None:
     indexes = indexes_of(described)
-    ui.label("Indexes").classes("text-lg")
+    heading("Indexes")
     if not indexes:
-        ui.label("None. An index lets a Query use other keys than those of the table.").classes("soft")
+        note("None. An index lets a Query use other keys than those of the table.")
     for index in indexes:
         keys = ", ".join(_key(name, types) for name in schema_of(described, index["IndexName"]))
         is_global = index in described.get("GlobalSecondaryIndexes", ())
@@ -111,13 +91,14 @@ def _indexes(session: Session, described: dict[str, Any], types: dict[str, str])
         with ui.card().classes("w-full"):
             with ui.row().classes("w-full items-center"):
                 ui.label(index["IndexName"]).classes("font-medium")
-                ui.label("global" if is_global else "local").classes("soft")
+                note("global" if is_global else "local")
                 ui.space()
                 if is_global:
-                    ui.button(
-                        icon="delete",
-                        on_click=lambda name=index["IndexName"]: _delete_index(session, described, name),
-                    ).props("flat dense aria-label='Delete index'")  # fmt: skip
+                    icon_button(
+                        "delete",
+                        "Delete index",
+                        lambda name=index["IndexName"]: _delete_index(session, described, name),
+                    )
             facts(
                 {
                     "Keys": keys,
@@ -152,8 +133,7 @@ def _change(session: Session, described: dict[str, Any], ttl: dict[str, Any]) ->
     on_demand = described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST"
     viewed = described.get("StreamSpecification", {}).get("StreamViewType", "")
     expiring = ttl.get("AttributeName", "") if ttl.get("TimeToLiveStatus") == "ENABLED" else ""
-    with ui.dialog() as dialog, ui.card().classes("wide"):
-        ui.label(f"Change {table}").classes("text-lg")
+    with dialog_of(f"Change {table}") as dialog:
         mode = ui.toggle(
             {"PAY_PER_REQUEST": "On demand", "PROVISIONED": "Provisioned"},
             value="PAY_PER_REQUEST" if on_demand else "PROVISIONED",
@@ -201,7 +181,4 @@ def _change(session: Session, described: dict[str, Any], ttl: dict[str, Any]) ->
             dialog.close()
             ui.navigate.to(table_path(table))
 
-        with ui.row().classes("w-full justify-end"):
-            ui.button("Cancel", on_click=dialog.close).props("flat")
-            ui.button("Change", on_click=guarded(change))
-    dialog.open()
+        dialog_end(dialog, "Change", guarded(change))

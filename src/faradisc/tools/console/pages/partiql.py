@@ -10,7 +10,7 @@ from nicegui import ui
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, complain, confirmed, console_page, guarded
 from faradisc.tools.console.grid import ItemGrid
-from faradisc.tools.console.parts import code_editor
+from faradisc.tools.console.parts import code_editor, note
 from faradisc.tools.console.queries import schema_of
 
 _SOURCE: Final = re.compile(
@@ -63,8 +63,8 @@ async def partiql_page(session: Session) -> None:
         with ui.row().classes("w-full items-center"):
             run = ui.button("Run", icon="play_arrow")
             selection = ui.button("Run selection").props("outline")
-            explained = ui.label("").classes("soft")
-    summary = ui.label("").classes("soft")
+            explained = note("")
+    summary = note("")
     grid = ItemGrid([], lambda row: None)
 
     async def execute(text: str) -> None:

@@ -11,7 +11,7 @@ from faradisc.tools.console.consumers import positions
 from faradisc.tools.console.editor import draw_difference
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, complain, console_page, guarded
-from faradisc.tools.console.parts import plain_table
+from faradisc.tools.console.parts import heading, note, plain_table
 from faradisc.tools.console.values import text_of, visible
 
 RECORDS_MAX: Final = 200
@@ -29,7 +29,7 @@ async def stream_page(session: Session, table: str) -> None:
     described = await session.endpoint.describe(table)
     arn = described.get("LatestStreamArn")
     if not arn or not described.get("StreamSpecification", {}).get("StreamEnabled"):
-        ui.label("This table has no stream. Overview, Change turns it on.").classes("soft")
+        note("This table has no stream. Overview, Change turns it on.")
         return
     tail = Tail(session, arn)
     tail.draw()
@@ -41,10 +41,10 @@ async def stream_page(session: Session, table: str) -> None:
 
 
 async def _draw_consumers(session: Session, arn: str) -> None:
-    ui.label("Consumers").classes("text-lg")
+    heading("Consumers")
     found = await positions(session.endpoint, arn)
     if not found:
-        ui.label("No consumer group has checkpoints; `faradisc streams run` starts one.").classes("soft")
+        note("No consumer group has checkpoints; `faradisc streams run` starts one.")
         return
     rows = [asdict(each) for each in found]
     plain_table(rows)
@@ -70,10 +70,11 @@ class Tail:
             self._from_start = ui.button("From the oldest record", on_click=guarded(self._restart)).props(
                 "flat dense"
             )
-            self._count = ui.label("").classes("soft")
+            self._count = note("")
         self._listed = ui.refreshable(self._draw_records)
-        self._listed()
-        ui.label("Shards").classes("text-lg")
+        with ui.element("div").classes("records").props("tabindex=0 role=region aria-label=Records"):
+            self._listed()
+        heading("Shards")
         self._box = ui.column().classes("w-full")
 
     def _refresh(self) -> None:
@@ -83,7 +84,7 @@ class Tail:
         wanted = (self._text.value or "").lower()
         shown = [r for r in self._records if wanted in str(r["dynamodb"]).lower()]
         if not shown:
-            ui.label("Waiting for records: write to the table.").classes("soft")
+            note("Waiting for records: write to the table.")
         for record in shown[:60]:
             change = record["dynamodb"]
             word, style = _WORDS[record["eventName"]]
@@ -93,14 +94,14 @@ class Tail:
                     ui.label(visible(" / ".join(text_of(v) for v in change["Keys"].values()))[:200]).classes(
                         "font-medium"
                     )
-                    ui.label(
+                    note(
                         f"{change['ApproximateCreationDateTime']:%H:%M:%S} · {record['shard']}"
                         f" · {change['SequenceNumber']}"
-                    ).classes("soft")
+                    )
                 if "NewImage" in change or "OldImage" in change:
                     draw_difference(change.get("OldImage"), change.get("NewImage"))
                 else:
-                    ui.label("The stream carries keys only.").classes("soft")
+                    note("The stream carries keys only.")
 
     async def find_shards(self) -> None:
         request: dict[str, Any] = {"StreamArn": self._arn}

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
 
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, console_page, guarded, table_path
-from faradisc.tools.console.parts import size_text
+from faradisc.tools.console.parts import dialog_end, dialog_of, icon_button, note, size_text
 from faradisc.tools.console.queries import indexes_of, schema_of
 
 STREAM_VIEWS = ("", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY")
-DESCRIBED_MAX = 200
-"""Tables described at once; the others are listed by name until they are opened or searched for."""
-_COLUMNS = (
-    ("name", "Table", 240),
-    ("status", "Status", 120),
-    ("keys", "Keys", 160),
-    ("items", "Items", 100),
-    ("size", "Size", 100),
-    ("mode", "Mode", 180),
-    ("indexes", "Indexes", 100),
-    ("stream", "Stream", 150),
-    ("protected", "Protected", 110),
+BATCH: Final = 40
+"""Tables that are described at the same time."""
+_COLUMNS: Final = (
+    ("name", "Table", 170),
+    ("status", "Status", 85),
+    ("keys", "Keys", 95),
+    ("items", "Items", 75),
+    ("size", "Size", 85),
+    ("mode", "Mode", 125),
+    ("indexes", "Indexes", 85),
+    ("stream", "Stream", 105),
+    ("expiry", "Expiry", 80),
+    ("backups", "Backups", 110),
 )
 
 
@@ -33,39 +35,57 @@ async def tables_page(session: Session) -> None:
     names = await session.endpoint.tables()
     with ui.row().classes("w-full items-center"):
         search = ui.input(placeholder="Filter").props("dense outlined clearable aria-label='Filter tables'")
-        ui.label(f"{len(names):,} tables" if len(names) != 1 else "1 table").classes("soft")
+        note(f"{len(names):,} tables" if len(names) != 1 else "1 table")
         ui.space()
         ui.button("Create table", icon="add", on_click=lambda: _create(session))
     if not names:
-        ui.label("There are no tables yet. Create one here, or with any client of DynamoDB.").classes("soft")
+        note("There are no tables yet. Create one here, or with any client of DynamoDB.")
         return
-    rows: list[dict[str, Any]] = [{"name": name} for name in names]
-    grid = ui.aggrid(
-        {
-            "columnDefs": [
-                {"field": field, "headerName": title, "width": width} for field, title, width in _COLUMNS
-            ],
-            "defaultColDef": {"sortable": True, "resizable": True},
-            "rowData": rows,
-            "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
-            ":getRowId": "params => params.data.name",
-        },
-        auto_size_columns=False,
-    ).classes("grid")
+    rows: dict[str, dict[str, Any]] = {name: {"name": name} for name in names}
+    grid = (
+        ui.aggrid(
+            {
+                "columnDefs": [
+                    {"field": field, "headerName": title, "width": width, "sortable": field not in _LATER}
+                    for field, title, width in _COLUMNS
+                ],
+                "defaultColDef": {"resizable": True},
+                "rowData": list(rows.values()),
+                "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
+                ":getRowId": "params => params.data.name",
+            },
+            auto_size_columns=False,
+        )
+        .classes("grid")
+        .style(f"height: min(75vh, {54 + 42 * len(names)}px); min-height: 0")
+    )
     grid.on("cellClicked", lambda event: ui.navigate.to(table_path(event.args["data"]["name"])), ["data"])
     grid.on("cellKeyDown", lambda event: _opened(event.args), ["data", "event"], throttle=0.2)
     search.on_value_change(
         lambda: grid.run_grid_method("setGridOption", "quickFilterText", search.value or "")
     )
+    described: set[str] = set()
+    completed: set[str] = set()
 
-    async def describe() -> None:
-        shown = await asyncio.gather(*(_row(session, name) for name in names[:DESCRIBED_MAX]))
-        for row, described in zip(rows, shown, strict=False):
-            row.update(described)
-        grid.options["rowData"] = rows
-        grid.update()
+    async def fill(wanted: Sequence[str], known: set[str], describe: _Describe) -> None:
+        new = [name for name in wanted if name not in known]
+        known.update(new)
+        for at in range(0, len(new), BATCH):
+            batch = new[at : at + BATCH]
+            found = await asyncio.gather(*(describe(session, name) for name in batch))
+            for name, columns in zip(batch, found, strict=True):
+                rows[name].update(columns)
+            grid.run_grid_method("applyTransaction", {"update": [rows[name] for name in batch]})
 
-    ui.timer(0.05, describe, once=True)
+    async def rendered(event: Any) -> None:
+        await fill(event.args, described, _row)
+        await fill(event.args, completed, _later)
+
+    shown = f"() => emit(getElement({grid.id}).api.getRenderedNodes().map(node => node.data.name))"
+    for event in ("firstDataRendered", "modelUpdated", "bodyScrollEnd"):
+        grid.on(event, rendered, js_handler=shown, throttle=0.2, leading_events=False)
+    # An order by another column than the name needs all tables.
+    grid.on("sortChanged", lambda: fill(names, described, _row), args=[])
 
 
 def _opened(event: dict[str, Any]) -> None:
@@ -73,22 +93,46 @@ def _opened(event: dict[str, Any]) -> None:
         ui.navigate.to(table_path(event["data"]["name"]))
 
 
+_Describe = Callable[[Session, str], Awaitable[dict[str, Any]]]
+
+
 async def _row(session: Session, name: str) -> dict[str, Any]:
+    """Returns the columns that DescribeTable has."""
     try:
         described = await session.endpoint.describe(name)
     except Failure as failure:
-        return {"name": name, "status": failure.code or "no answer"}
+        return {"status": failure.code or "no answer"}
+    view = described.get("StreamSpecification", {}).get("StreamViewType", "")
     return {
-        "name": name,
         "status": described["TableStatus"],
         "keys": ", ".join(schema_of(described, "")),
         "items": described.get("ItemCount", 0),
         "size": size_text(described.get("TableSizeBytes", 0)),
         "mode": mode_text(described),
         "indexes": len(indexes_of(described)) + len(described.get("VectorIndexes", ())),
-        "stream": described.get("StreamSpecification", {}).get("StreamViewType", ""),
-        "protected": "yes" if described.get("DeletionProtectionEnabled") else "",
+        "stream": view.replace("_IMAGES", "").replace("_IMAGE", "").replace("_", " ").lower(),
     }
+
+
+_LATER: Final = ("expiry", "backups")
+"""Columns of shown rows only: these requests of Amazon DynamoDB have low limits."""
+
+
+async def _later(session: Session, name: str) -> dict[str, Any]:
+    optional, request = session.endpoint.optional, {"TableName": name}
+    expiry = await optional("DescribeTimeToLive", request, "TimeToLiveDescription", {})
+    recovery = await optional("DescribeContinuousBackups", request, "ContinuousBackupsDescription", {})
+    backups = await optional("ListBackups", request, "BackupSummaries", [])
+    parts = [recovery_text(recovery)] if recovery_text(recovery) != "off" else []
+    parts += [f"{len(backups)} on demand"] if backups else []
+    return {"expiry": expiry.get("AttributeName", ""), "backups": ", ".join(parts)}
+
+
+def recovery_text(backups: dict[str, Any]) -> str:
+    """Returns for how long a table can be restored to any second."""
+    state = backups.get("PointInTimeRecoveryDescription", {})
+    is_on = state.get("PointInTimeRecoveryStatus") == "ENABLED"
+    return f"{state.get('RecoveryPeriodInDays', 35)} days" if is_on else "off"
 
 
 def mode_text(described: dict[str, Any]) -> str:
@@ -112,9 +156,7 @@ class _Index:
                     {"global": "Global", "local": "Local"}, value="global", label="Index"
                 ).classes("w-28")
                 self.name = ui.input("Index name").classes("grow")
-                ui.button(icon="delete", on_click=lambda: remove(self)).props(
-                    "flat dense aria-label='Remove index'"
-                )
+                icon_button("delete", "Remove index", lambda: remove(self))
             self.keys = _Keys()
             self.projection = ui.select(
                 {"ALL": "All attributes", "KEYS_ONLY": "Keys only", "INCLUDE": "Some attributes"},
@@ -158,8 +200,7 @@ def _create(session: Session) -> None:
         indexes.remove(index)
         index.card.delete()
 
-    with ui.dialog() as dialog, ui.card().classes("wide"):
-        ui.label("Create table").classes("text-lg")
+    with dialog_of("Create table") as dialog:
         name = ui.input("Table name").classes("w-full").props("autofocus")
         keys = _Keys()
         mode = ui.toggle(
@@ -210,7 +251,4 @@ def _create(session: Session) -> None:
             dialog.close()
             ui.navigate.to(table_path(name.value))
 
-        with ui.row().classes("w-full justify-end"):
-            ui.button("Cancel", on_click=dialog.close).props("flat")
-            ui.button("Create", on_click=guarded(create))
-    dialog.open()
+        dialog_end(dialog, "Create", guarded(create))
