@@ -31,3 +31,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="URL",
         help="run the conformance tests against a server instead of a database in this process",
     )
+    parser.addoption(
+        "--encrypted", action="store_true", help="encrypt every table of a database in this process"
+    )

@@ -145,8 +145,9 @@ def test_requests_of_the_account_name_the_tables_they_use(audited: Audited) -> N
         "accessKeyId": "ADMIN",
     }
     assert [each["ARN"] for each in read["resources"]] == [TABLE]
-    assert [each["ARN"] for each in described["resources"]] == ["Games"]
-    assert (missing["errorCode"], missing["resources"][0]["ARN"]) == ("ResourceNotFoundException", "Missing")
+    assert [each["ARN"] for each in described["resources"]] == [TABLE]
+    assert missing["errorCode"] == "ResourceNotFoundException"
+    assert missing["resources"][0]["ARN"] == TABLE.replace("Games", "Missing")
     assert (created["eventSource"], created["eventName"]) == ("iam.amazonaws.com", "CreateUser")
 
 

@@ -320,6 +320,19 @@ def test_simulation_of_a_role_and_of_documents(world: IdentityWorld) -> None:
     assert custom["EvaluationResults"][0]["EvalDecision"] == "implicitDeny"
 
 
+def test_simulation_has_pages_and_a_limit(world: IdentityWorld) -> None:
+    world.user("alice", allow("dynamodb:GetItem"))
+    source = {"PolicySourceArn": entity_arn("user/alice"), "ActionNames": ["dynamodb:GetItem"]}
+    call = world.iam.simulate_principal_policy
+    tables = [f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/T{number:05}" for number in range(10_001)]
+    first = call(**source, ResourceArns=tables[:5], MaxItems=3)
+    second = call(**source, ResourceArns=tables[:5], MaxItems=3, Marker=first["Marker"])
+    results = first["EvaluationResults"] + second["EvaluationResults"]
+    assert [each["EvalResourceName"] for each in results] == tables[:5]
+    assert (first["IsTruncated"], second["IsTruncated"]) == (True, False)
+    assert error_of(call, **source, ResourceArns=tables)[0] == "InvalidInput"
+
+
 # --- Rate limits -----------------------------------------------------------------------------------
 
 

@@ -281,11 +281,12 @@ def _called(request: HttpRequest, call: Call | None) -> tuple[str, str]:
 
 
 def _resources(call: Call) -> list[str]:
-    """Returns the tables that a request has used, or else what its members name."""
+    """Returns the ARNs of the tables that a request has used, or else of what its members name."""
     if call.tables:
         return [table.arn for table in call.tables]
-    request = call.request
-    return [request[name] for name in _NAMES if type(request.get(name)) is str]
+    named = [call.request[name] for name in _NAMES if type(call.request.get(name)) is str]
+    own = f"arn:aws:dynamodb:{call.region}:{call.account}:table/"
+    return [name if name.startswith("arn:") else own + name for name in named]
 
 
 def _type_of(arn: str) -> str:

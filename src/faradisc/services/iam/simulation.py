@@ -21,6 +21,8 @@ from faradisc.auth.policy.model import (
 from faradisc.services.iam.asking import Ask, Members, find, page
 from faradisc.services.iam.errors import InvalidInput, NoSuchEntity
 
+SIMULATED_MAX: Final = 10_000
+"""Pairs of an action and a resource in one request. Assumed: no source has a limit."""
 _KINDS: Final = {"user": "User", "group": "Group", "role": "Role"}
 
 
@@ -67,15 +69,18 @@ def _simulate(ask: Ask, principal: Principal, policies: Policies) -> Members:
         boundary=boundaries[0] if boundaries else policies.boundary,
         resource=None if resource is None else _checked(resource, "ResourcePolicy", "resource"),
     )
+    actions, arns = request["ActionNames"], request.get("ResourceArns", ("*",))
+    if len(actions) * len(arns) > SIMULATED_MAX:
+        raise InvalidInput(f"A simulation takes at most {SIMULATED_MAX} pairs of an action and a resource.")
+    pairs = [(f"{action} {arn}", (action, arn)) for action in actions for arn in arns]
+    answer = page("EvaluationResults", ask, pairs)
     context = _context(ask)
     results = []
-    for action in request["ActionNames"]:
-        for arn in request.get("ResourceArns", ("*",)):
-            owner = request.get("ResourceOwner", arn).split(":")
-            account = owner[4] if len(owner) > 4 and owner[4] else ask.account
-            tested = Request(principal, action, arn, account, context)
-            results.append((f"{action} {arn}", _result(tested, policies)))
-    return page("EvaluationResults", ask, results)
+    for action, arn in answer["EvaluationResults"]:
+        owner = request.get("ResourceOwner", arn).split(":")
+        account = owner[4] if len(owner) > 4 and owner[4] else ask.account
+        results.append(_result(Request(principal, action, arn, account, context), policies))
+    return {**answer, "EvaluationResults": results}
 
 
 def _compiled(ask: Ask, member: str) -> list[CompiledPolicy]:
