@@ -47,7 +47,7 @@ ROWS = (
     ("services.cloudwatch", "services.iam"),
     ("services.autoscaling",),
     ("services.other_services",),
-    ("database", "tools.seeding"),
+    ("database", "tools.seeding", "tools.advisor"),
     ("streams", "tools.transfer", "tools.console"),
     ("server", "local", "testing"),
     ("cli",),

@@ -70,7 +70,8 @@ def test_trace_has_projections_and_sizes_of_changes(world: World, tmp_path: Path
     trace.close()
     put, first, again, scan, deleted = lines(tmp_path / "trace")[2:]
     assert (first["changed"], again["changed"]) == (len("seen") + 2, 0)
-    assert "changed" not in put and "changed" not in deleted
+    assert (put["size"], first["size"]) == (506, 512)
+    assert "changed" not in put and "changed" not in deleted and "size" not in deleted
     assert scan["attributes"] == ["p", "seen"] and "attributes" not in first
 
 

@@ -8,6 +8,6 @@
     failing.py     ends a command with an error
 
 An error is one sentence on standard error, with exit code 2 for a wrong command line or setting and 1 for
-everything else; check, import, inspect and plan have more codes. Modules that are slow to import are imported
-by the command that needs them.
+everything else; advise, check, import, inspect and plan have more codes. Modules that are slow to import are
+imported by the command that needs them.
 """

@@ -9,6 +9,7 @@ import click
 from faradisc import __version__
 
 _COMMANDS = {
+    "advise": "advise.advise",
     "backup": "backups.backup",
     "check": "check.check",
     "console": "console.console",

@@ -52,15 +52,22 @@ def record_write(
     throttle of all writes that are charged together."""
     if any(charge.half_units for charge in charges):
         grows = (0, 0)
-        changed = None
+        size = changed = None
         if outcome is not None and first is None:
             old = outcome.old
             grows = (outcome.new_size - old.size_bytes, (outcome.new_record is not None) - old.exists)
+            size = outcome.new_size if outcome.new_record is not None else None
             if change.table.meter.recorder is not None and old.item is not None:
                 changed = _changed_bytes(old.item, outcome.new_item)
         operation = "Write" if outcome is None else _operation(outcome)
         why = throttle or first
-        trace(change.table, operation, charges, change.key, now, grows=grows, throttle=why, changed=changed)
+        trace(
+            *(change.table, operation, charges, change.key, now),
+            grows=grows,
+            throttle=why,
+            size=size,
+            changed=changed,
+        )
     if not change.in_insights:
         return
     insights = change.table.meter.insights
@@ -119,10 +126,12 @@ def trace(
     grows: tuple[int, int] = (0, 0),
     throttle: Throttle | None = None,
     attributes: Sequence[str] | None = None,
+    size: int | None = None,
     changed: int | None = None,
 ) -> None:
     """Writes a request to the trace, if there is one. grows: bytes and items. now: time of the decision.
-    attributes: those that a page was asked for. changed: bytes of the changed attributes."""
+    attributes: those that a page was asked for. size, changed: bytes of the item and of what changed in it.
+    """
     recorder = table.meter.recorder
     if recorder is not None:
         recorder.request(
@@ -135,6 +144,7 @@ def trace(
             grows_items=grows[1],
             refused=throttle.reason if throttle is not None else None,
             attributes=attributes,
+            item_bytes=size,
             changed_bytes=changed,
         )
 

@@ -42,10 +42,12 @@ class TraceRecorder(Protocol):
         grows_items: int,
         refused: str | None,
         attributes: Sequence[str] | None,
+        item_bytes: int | None,
         changed_bytes: int | None,
     ) -> None:
         """Records a request and its charges.
 
         `refused`: the reason of a throttle, or None. `attributes`: those that a page was asked for, None for
-        all. `changed_bytes`: of the attributes that a write has changed in an item that existed, else None.
+        all. `item_bytes`: of the item that a write has made, else None. `changed_bytes`: of the attributes
+        that a write has changed in an item that existed, else None.
         """

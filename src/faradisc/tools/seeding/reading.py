@@ -51,6 +51,14 @@ def read_seed(directory: Path, parameters: Mapping[str, str] | None = None) -> S
     return seed
 
 
+def read_definitions(path: Path, parameters: Mapping[str, str] | None = None) -> Seed:
+    """Reads one file of definitions. The result contains all errors."""
+    seed = Seed()
+    _Definitions(seed, parameters or {}).read(path)
+    _check(seed)
+    return seed
+
+
 class _Definitions:
     """Reads the definitions of one file into a seed."""
 

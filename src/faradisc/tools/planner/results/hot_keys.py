@@ -81,12 +81,18 @@ def _divisible(flows: Sequence[Flow]) -> set[int]:
     return {identity for identity, divisible in spread.items() if divisible}
 
 
-def _arithmetic(peak: float, limit: int, unit: str) -> str:
+def shards(peak: float, limit: float) -> int:
+    """Returns over how many keys a load is to be divided so that a partition serves each."""
+    return -int(-peak // limit)
+
+
+def arithmetic(peak: float, limit: float, unit: str) -> str:
+    """Returns the division of a peak, in units of one second, by what a partition serves."""
     return f"{peak:,.0f} {unit}/s / {limit:,} per partition = {peak / limit:.2f}"
 
 
 def _divided(key: HotKey) -> str:
-    exact = _arithmetic(key.peak_units, key.limit_units, "WCU" if key.direction == "W" else "RCU")
+    exact = arithmetic(key.peak_units, key.limit_units, "WCU" if key.direction == "W" else "RCU")
     return (
         f"{exact}: more than one partition; splits for heat divide its items by sort key, after some ten "
         "minutes of throttling"
@@ -121,7 +127,7 @@ def _verdict(record: DirectionRecord, key: KeyTotals, peak: float, limit: int) -
     percent = round(100 * peak / limit) if limit else 0
     summary = f"peak {peak:,.0f} {unit}/s of the {limit:,} that one partition serves"
     if peak > limit:
-        exact, ways = _arithmetic(peak, limit, unit), -int(-peak // limit)
+        exact, ways = arithmetic(peak, limit, unit), shards(peak, limit)
         return "shard", f"{exact}: no partition can serve this key; shard it {ways} ways"
     if key.throttled and record.virtual.resource.config.heat_split and percent >= NEAR_PERCENT // 2:
         return "isolated", f"{summary} ({percent} %): throttled beside others; alone in a partition it fits"

@@ -121,11 +121,12 @@ class TraceWriter:
         grows_items: int = 0,
         refused: str | None = None,
         attributes: Sequence[str] | None = None,
+        item_bytes: int | None = None,
         changed_bytes: int | None = None,
     ) -> None:
         """Writes a request, admitted or `refused` for a reason. `key` is its partition key as text.
-        `attributes`: those that a page was asked for, None for all. `changed_bytes`: of the attributes that a
-        write has changed in an item."""
+        `attributes`: those that a page was asked for, None for all. `item_bytes`: of the item that a write
+        has made; `changed_bytes`: of the attributes that it has changed."""
         line: dict[str, Any] = {
             "t": (now_ns - self._start_ns) / SECOND_NS,
             "op": operation,
@@ -144,6 +145,8 @@ class TraceWriter:
             line["refused"] = refused
         if attributes is not None:
             line["attributes"] = attributes
+        if item_bytes is not None:
+            line["size"] = item_bytes
         if changed_bytes is not None:
             line["changed"] = changed_bytes
         self._line(line)
@@ -184,6 +187,8 @@ class Recorded:
     refused: str | None = None
     attributes: tuple[str, ...] | None = None
     """Those that a page was asked for; None: all, or not known."""
+    item_bytes: int | None = None
+    """Of the item that a write has made."""
     changed_bytes: int | None = None
     """Of the attributes that a write has changed in an item."""
 
@@ -376,6 +381,7 @@ def read_request(document: Mapping[str, Any]) -> Recorded:
             grows[1],
             refused,
             None if attributes is None else tuple(attributes),
+            _count(document, "size", SIZE_MAX) if "size" in document else None,
             _count(document, "changed", SIZE_MAX) if "changed" in document else None,
         )
     return _from_sizes(document, at_s, operation, table)
@@ -433,7 +439,7 @@ def _from_sizes(document: Mapping[str, Any], at_s: float, operation: str, table:
     for name, entry in entries.items():
         charges += _index_charges(name, entry)
     gained = int(not old and bool(new)) - int(bool(old) and not new)
-    return Recorded(at_s, operation, table, key, tuple(charges), new - old, gained)
+    return Recorded(at_s, operation, table, key, tuple(charges), new - old, gained, item_bytes=new or None)
 
 
 def _index_charges(name: str, entry: object) -> list[TraceCharge]:

@@ -1,0 +1,255 @@
+"""The summary of a recorded trace (docs/formats/trace.md), in memory that does not grow with the trace."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from faradisc.capacity.config import HALF_UNIT, HASH_BYTES, CapacityConfig, Direction
+from faradisc.limits import ITEM_SIZE_BYTES_MAX, WRITE_UNIT_BYTES
+from faradisc.model.codec.sortkey import decode_component
+from faradisc.tools.advisor.definitions import Definition, of_trace
+from faradisc.tools.advisor.traffic import (
+    Demand,
+    Followers,
+    KeyLoad,
+    PagesOfIndex,
+    Scans,
+    TableTraffic,
+    Traffic,
+)
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.simulation.key_totals import KeyTally
+from faradisc.tools.planner.traces.trace_format import Recorded, Trace, TraceCharge
+
+KEYS_SHOWN = 5
+POSITIONS_MAX = 10_000
+LARGE_MAX = 100
+LARGE_BYTES = ITEM_SIZE_BYTES_MAX * 4 // 5
+UPDATE_BYTES = 4 * WRITE_UNIT_BYTES
+"""Smaller items gain little from a division."""
+GAP_S = 0.1
+"""Longest pause between requests of one screen."""
+FOLLOWERS_MAX = 1000
+SHORT_S = 600
+_MINUTE_S = 60
+
+Resource = tuple[str, str | None]
+
+
+def of_recording(trace: Trace, *, times: int = 1) -> Traffic:
+    """Returns the summary of a trace. Raises PlanError for one without requests."""
+    reader = _Reader(trace, {})
+    for request in trace.requests():
+        reader.read(request)
+    if not reader.tables:
+        what = "there is no request in this trace"
+        if trace.mistakes:
+            what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
+        raise PlanError(trace.file, None, what, "Record one with faradisc serve --record-trace.")
+    reader.finish()
+    for name, described in trace.tables.items():
+        if name not in reader.tables:
+            reader.tables[name] = TableTraffic(of_trace(described))
+    notes = [f"{trace.skipped} lines were skipped: {'; '.join(trace.mistakes)}."] if trace.skipped else []
+    duration_s = reader.last_s + 1
+    if duration_s < SHORT_S:
+        notes.append(f"{duration_s:,} s are short: a month is computed as if all of it were like them.")
+    return Traffic(f"trace {trace.file}", duration_s, reader.tables, times, notes)
+
+
+@dataclass
+class _Reader:
+    trace: Trace
+    tables: dict[str, TableTraffic]
+    last_s: int = 0
+    _second: int = 0
+    _tallies: dict[tuple[str, str | None, Direction], _Tally] = field(default_factory=dict)
+    _positions: defaultdict[Resource, Counter[bytes]] = field(default_factory=lambda: defaultdict(Counter))
+    _leader: _Leader | None = None
+    _followers: dict[tuple[Resource, Resource, str], Followers] = field(default_factory=dict)
+
+    def read(self, request: Recorded) -> None:
+        table = self.tables.get(request.table)
+        if table is None:
+            described = self.trace.tables.get(request.table)
+            table = TableTraffic(of_trace(described) if described else Definition(request.table), added=0)
+            self.tables[request.table] = table
+        second = max(int(request.at_s), self._second)
+        if second > self._second:
+            self._end_second()
+            self._second = second
+        self.last_s = max(self.last_s, second)
+        for charge in request.charges:
+            self._charge(request, table, charge, second)
+        if request.refused is not None:
+            self._refuse(request, table)
+        elif request.charges[0].direction == "W":
+            _write(request, table)
+        if request.operation in ("Query", "Scan"):
+            self._page(request, table)
+        self._follow(request)
+
+    def finish(self) -> None:
+        self._end_second()
+        self._end_screen()
+        for (name, index, direction), tally in self._tallies.items():
+            demand = self.tables[name].demands[index, direction]
+            demand.keys = tally.loads(direction)
+        for (name, index), positions in self._positions.items():
+            self.tables[name].scans[index].runs = max(positions.values(), default=0)
+        for (_, (name, _), _), followers in self._followers.items():
+            self.tables[name].followers.append(followers)
+
+    def _charge(self, request: Recorded, table: TableTraffic, charge: TraceCharge, second: int) -> None:
+        identity = (request.table, charge.index, charge.direction)
+        demand = table.demands.setdefault(identity[1:], Demand())
+        tally = self._tallies.get(identity)
+        if tally is None:
+            tally = self._tallies[identity] = _Tally(_config(self.trace, request.table))
+        demand.requests += bool(charge.half_units)
+        demand.half_units += charge.half_units
+        minute = second // _MINUTE_S
+        demand.minutes.extend([0] * (minute + 1 - len(demand.minutes)))
+        demand.minutes[minute] += charge.half_units
+        tally.second += charge.half_units
+        if charge.half_units and request.operation != "Scan":
+            name = request.key if charge.index is None and request.key is not None else _shown(charge.place)
+            tally.add(name, charge)
+
+    def _end_second(self) -> None:
+        for (name, index, direction), tally in self._tallies.items():
+            demand = self.tables[name].demands[index, direction]
+            demand.peak_half = max(demand.peak_half, tally.second)
+            tally.second = 0
+            tally.keys.end_second()
+
+    def _refuse(self, request: Recorded, table: TableTraffic) -> None:
+        """Counts a throttled request. A trace does not say which of several indexes throttled a write: it is
+        taken to be the one with the lowest provisioned rate."""
+        assert request.refused is not None
+        direction = request.charges[0].direction
+        charged = [charge.index for charge in request.charges if charge.index is not None]
+        index = None
+        if request.refused.startswith("Index") and charged:
+            rates = {each.name: each.write_units for each in table.definition.indexes}
+            index = min(charged, key=lambda name: rates.get(name, 0))
+        table.demands[index, direction].throttled += 1
+        if request.key is not None and index is None:
+            self._tallies[request.table, index, direction].keys.throttle(request.key)
+
+    def _page(self, request: Recorded, table: TableTraffic) -> None:
+        first = request.charges[0]
+        if request.operation == "Scan":
+            scans = table.scans.setdefault(first.index, Scans())
+            scans.pages += 1
+            assert scans.half_units is not None
+            scans.half_units += sum(charge.half_units for charge in request.charges)
+            positions = self._positions[request.table, first.index]
+            if first.place in positions or len(positions) < POSITIONS_MAX:
+                positions[first.place] += 1
+        if first.index is not None:
+            pages = table.pages.setdefault(first.index, PagesOfIndex())
+            pages.pages += 1
+            pages.whole += request.attributes is None
+            pages.attributes.update(request.attributes or ())
+
+    # --- Requests that follow a Query ---
+
+    def _follow(self, request: Recorded) -> None:
+        first = request.charges[0]
+        resource = (request.table, first.index)
+        leader = self._leader
+        again = leader is not None and request.operation == "Query" and resource == leader.resource
+        if leader is not None and (again or request.at_s - leader.last_s > GAP_S):
+            self._end_screen()
+            leader = None
+        if request.operation == "Query" and leader is None:
+            self._leader = _Leader(resource, request.at_s)
+        elif leader is not None and request.operation in ("Query", "GetItem"):
+            leader.last_s = request.at_s
+            leader.add((resource, request.operation), first)
+
+    def _end_screen(self) -> None:
+        leader, self._leader = self._leader, None
+        if leader is None:
+            return
+        for (resource, operation), (keys, half_units) in leader.found.items():
+            shown = leader.resource[0] + (f"/{leader.resource[1]}" if leader.resource[1] else "")
+            known = Followers(shown, operation, resource[1])
+            followers = self._followers.setdefault((leader.resource, resource, operation), known)
+            followers.sizes.add(len(keys))
+            followers.half_units += half_units
+
+
+@dataclass(slots=True)
+class _Leader:
+    """A Query, and the reads that followed it: their places and half units."""
+
+    resource: Resource
+    last_s: float
+    found: dict[tuple[Resource, str], tuple[set[bytes], int]] = field(default_factory=dict)
+
+    def add(self, kind: tuple[Resource, str], charge: TraceCharge) -> None:
+        places, half_units = self.found.get(kind, (set[bytes](), 0))
+        if len(places) < FOLLOWERS_MAX:
+            places.add(charge.place)
+        self.found[kind] = (places, half_units + charge.half_units)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The keys of one demand, and the half units of the present second."""
+
+    config: CapacityConfig
+    keys: KeyTally = field(default_factory=KeyTally)
+    second: int = 0
+
+    def add(self, name: str, charge: TraceCharge) -> None:
+        self.keys.half_units += charge.half_units
+        self.keys.offer(name, charge.half_units)
+        more, less = self.config.eventual_read_factor if charge.eventual else (1, 1)
+        self.keys.load += charge.half_units * HALF_UNIT * less // more
+
+    def loads(self, direction: Direction) -> tuple[KeyLoad, ...]:
+        cap = self.config.partition_write_units if direction == "W" else self.config.partition_read_units
+        if self.keys.load:
+            cap = cap * self.keys.half_units * HALF_UNIT // self.keys.load
+        total = self.keys.half_units or 1
+        return tuple(
+            KeyLoad(each.name, 100 * each.half_units / total, each.peak_half / 2, cap, each.throttled)
+            for each in self.keys.top(KEYS_SHOWN)
+        )
+
+
+def _config(trace: Trace, table: str) -> CapacityConfig:
+    described = trace.tables.get(table)
+    return described.config if described is not None else CapacityConfig()
+
+
+def _write(request: Recorded, table: TableTraffic) -> None:
+    size = request.item_bytes
+    assert table.added is not None
+    table.added += request.grows_items
+    table.added_bytes += request.grows_bytes
+    table.deletes += request.operation == "DeleteItem"
+    if size is None:
+        return
+    if request.changed_bytes is not None and size >= UPDATE_BYTES:
+        updates = table.updates
+        updates.count += 1
+        updates.half_units += request.charges[0].half_units
+        updates.item_bytes += size
+        updates.changed_bytes += request.changed_bytes
+    large = table.large_items
+    if request.key is not None and size >= LARGE_BYTES and (request.key in large or len(large) < LARGE_MAX):
+        large[request.key] = max(large.get(request.key, 0), size)
+
+
+def _shown(place: bytes) -> str:
+    """Returns the first component of a key as text, or the beginning of its hash."""
+    try:
+        text = str(decode_component(place, HASH_BYTES, "S")[0]["S"])
+    except (ValueError, IndexError):
+        return place[:HASH_BYTES].hex()
+    return text if text.isprintable() else place[:HASH_BYTES].hex()

@@ -1,0 +1,59 @@
+"""The rules, a file each, and their table: name, function, and the sentence of the best practices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from faradisc.tools.advisor.findings import LEVELS, Finding
+from faradisc.tools.advisor.rules import (
+    capacity_mode,
+    cold_data,
+    hot_keys,
+    index_throughput,
+    large_items,
+    many_requests,
+    projections,
+    recovery,
+    scans,
+    time_to_live,
+    unread_indexes,
+)
+from faradisc.tools.advisor.traffic import TableTraffic, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    name: str
+    find: Callable[[Traffic, TableTraffic], Iterator[Finding]]
+    practice: str
+
+
+RULES = (
+    Rule("scan", scans.find, "Do not rely on Scan for what users wait for; use Get and Query."),
+    Rule("hot-key", hot_keys.find, "Do not send most of the traffic to one partition key; shard it."),
+    Rule("index-throughput", index_throughput.find, "An index must take the writes of its table."),
+    Rule("large-item", large_items.find, "Keep items far below 400 KB; move large values out."),
+    Rule("cold-data", cold_data.find, "Keep hot items small; separate what rarely changes."),
+    Rule("many-requests", many_requests.find, "Serve a page by one Query, not by a request for each item."),
+    Rule("unread-index", unread_indexes.find, "Add an index only for an access pattern that needs it."),
+    Rule("projection", projections.find, "Do not copy all attributes into every index."),
+    Rule("recovery", recovery.find, "Do not go without point-in-time recovery."),
+    Rule("time-to-live", time_to_live.find, "Let items that lose their value expire."),
+    Rule(
+        "capacity-mode", capacity_mode.find, "On demand for unknown traffic; provisioned for steady traffic."
+    ),
+)
+"""In the order of this table findings of one level are shown."""
+
+
+def advise(traffic: Traffic) -> list[Finding]:
+    """Returns all findings, the most important ones first."""
+    found = [
+        (position, finding)
+        for position, rule in enumerate(RULES)
+        for _, table in sorted(traffic.tables.items())
+        for finding in rule.find(traffic, table)
+    ]
+    found.sort(key=lambda pair: (-LEVELS.index(pair[1].level), pair[0], pair[1].table, pair[1].index or ""))
+    return [finding for _, finding in found]

@@ -1,0 +1,166 @@
+"""The summary of a running endpoint: table descriptions, the metrics of the last hours, hot keys.
+
+Metrics are sums of minutes, so busiest seconds, single requests and sizes are not known. Hot keys come from
+the admin API, which only this project's server has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from faradisc.capacity.config import Direction
+from faradisc.tools.advisor.definitions import Definition, of_document
+from faradisc.tools.advisor.traffic import Demand, KeyLoad, Scans, TableTraffic, Traffic
+
+PERIOD_S = 60
+TABLES_MAX = 200
+"""More are not read; the summary says so."""
+_DIRECTIONS: tuple[tuple[Direction, str], ...] = (("R", "Read"), ("W", "Write"))
+
+
+class Asks(Protocol):
+    """An endpoint, such as that of the console."""
+
+    async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Returns the answer of DynamoDB."""
+        ...
+
+    async def service(self, service: str, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Returns the answer of another service."""
+        ...
+
+    async def admin(self, path: str) -> Any:
+        """Returns a document of the admin API."""
+        ...
+
+
+Call = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+async def definitions_of(call: Call, failure: type[Exception]) -> dict[str, Definition]:
+    """Returns the definitions of all tables, at most `TABLES_MAX`. Raises what `call` raises.
+
+    failure: the error after which settings of backups and expiry are taken as not known.
+    """
+    names: list[str] = []
+    page: dict[str, Any] = {}
+    while len(names) < TABLES_MAX:
+        answer = await call("ListTables", page)
+        names += answer["TableNames"]
+        if "LastEvaluatedTableName" not in answer:
+            break
+        page = {"ExclusiveStartTableName": answer["LastEvaluatedTableName"]}
+    found = {}
+    for name in names[:TABLES_MAX]:
+        described = (await call("DescribeTable", {"TableName": name}))["Table"]
+        recovery = expiry = None
+        try:
+            backups = await call("DescribeContinuousBackups", {"TableName": name})
+            status = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+            recovery = status.get("PointInTimeRecoveryStatus") == "ENABLED"
+            ttl = await call("DescribeTimeToLive", {"TableName": name})
+            expiry = ttl["TimeToLiveDescription"].get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+        except failure:  # a policy may forbid either
+            pass
+        found[name] = of_document(described, recovery=recovery, expiry=expiry)
+    return found
+
+
+async def of_endpoint(
+    asked: Asks, failure: type[Exception], *, now: datetime, source: str, hours: int, times: int = 1
+) -> Traffic:
+    """Returns the summary of the last hours. Raises what `asked` raises for descriptions and metrics.
+
+    now: the moment, unless the admin API of the endpoint has its own.
+    """
+    definitions = await definitions_of(asked.call, failure)
+    try:
+        now = datetime.fromtimestamp((await asked.admin("clock"))["now_ns"] / 1e9, UTC)
+        administered = True
+    except failure:
+        administered = False
+    end = now.astimezone(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    traffic = Traffic(source, hours * 3600, {}, times)
+    for name, definition in definitions.items():
+        table = TableTraffic(definition)
+        await _metrics(_Period(asked, end - timedelta(hours=hours), end), table)
+        if administered:
+            _hot_keys(table, await asked.admin(f"capacity/{name}"))
+        traffic.tables[name] = table
+    if not administered:
+        traffic.notes.append("Hot keys are not known: the endpoint has no admin API for this key.")
+    if len(definitions) == TABLES_MAX:
+        traffic.notes.append(f"Only the first {TABLES_MAX} tables were read.")
+    return traffic
+
+
+@dataclass(frozen=True, slots=True)
+class _Period:
+    """Asks for the values of metrics by minute, counted from the start."""
+
+    asked: Asks
+    start: datetime
+    end: datetime
+
+    async def values(self, metric: str, dimensions: Mapping[str, str], statistic: str) -> dict[int, float]:
+        request = {
+            "Namespace": "AWS/DynamoDB",
+            "MetricName": metric,
+            "Dimensions": [{"Name": name, "Value": value} for name, value in dimensions.items()],
+            "StartTime": self.start,
+            "EndTime": self.end,
+            "Period": PERIOD_S,
+            "Statistics": [statistic],
+        }
+        answer = await self.asked.service("cloudwatch", "GetMetricStatistics", request)
+        return {
+            int((point["Timestamp"] - self.start).total_seconds()) // PERIOD_S: float(point[statistic])
+            for point in answer.get("Datapoints", ())
+        }
+
+
+async def _metrics(period: _Period, table: TableTraffic) -> None:
+    definition = table.definition
+    minutes = int((period.end - period.start).total_seconds()) // PERIOD_S
+    for index in (None, *(each.name for each in definition.indexes if each.is_global)):
+        dimensions = {"TableName": definition.name}
+        if index is not None:
+            dimensions["GlobalSecondaryIndexName"] = index
+        for direction, word in _DIRECTIONS:
+            consumed = f"Consumed{word}CapacityUnits"
+            requests = await period.values(consumed, dimensions, "SampleCount")
+            throttled = await period.values(f"{word}ThrottleEvents", dimensions, "Sum")
+            demand = Demand(round(sum(requests.values())), throttled=round(sum(throttled.values())))
+            demand.minutes = [0] * minutes
+            for at, value in (await period.values(consumed, dimensions, "Sum")).items():
+                demand.minutes[min(max(at, 0), minutes - 1)] += round(2 * value)
+            demand.half_units = sum(demand.minutes)
+            demand.peak_half = -(-max(demand.minutes, default=0) // PERIOD_S)
+            table.demands[index, direction] = demand
+    dimensions = {"TableName": definition.name, "Operation": "Scan"}
+    pages = await period.values("SuccessfulRequestLatency", dimensions, "SampleCount")
+    if pages:
+        table.scans[None] = Scans(round(sum(pages.values())), half_units=None, runs=None)
+
+
+def _hot_keys(table: TableTraffic, document: dict[str, Any]) -> None:
+    """Adds the heaviest keys of hot partitions, with the heat that the partition has now."""
+    for name, resource in document["resources"].items():
+        for direction, word in _DIRECTIONS:
+            loads = [
+                KeyLoad(
+                    hot["key"],
+                    hot["percent"],
+                    part[word.lower()]["heat"] * hot["percent"] / 100,
+                    part[word.lower()]["limit"],
+                    part[word.lower()]["throttled"],
+                )
+                for part in resource["partitions"]
+                for hot in part["hot_keys"]
+                if hot["direction"] == word.lower()
+            ]
+            loads.sort(key=lambda load: -load.peak_units)
+            table.demands.setdefault((name or None, direction), Demand()).keys = tuple(loads[:5])
