@@ -35,6 +35,7 @@ PAGES = {
     "backups": "/tables/shop/backups",
     "partiql": "/partiql",
     "operations": "/operations",
+    "advice": "/advice",
     "key": "/key",
 }
 IN_DOCS = ("tables", "overview", "items", "design", "stream", "throughput", "partiql")

@@ -189,6 +189,7 @@ def _places(session: Session) -> list[tuple[str, str, str]]:
         ("Tables", "table_rows", "/"),
         ("PartiQL", "terminal", "/partiql"),
         ("Operations", "settings_backup_restore", "/operations"),
+        ("Advice", "lightbulb", "/advice"),
         ("Access key", "key", "/key"),
     ]
 

@@ -12,6 +12,7 @@ PAGES = (
     "backups",
     "partiql",
     "operations",
+    "advice",
     "key",
 )
 
