@@ -1,0 +1,103 @@
+"""The AWS SDKs for Go, Java (with the enhanced client) and Rust, unchanged, against a real server.
+
+Slow, and each is skipped with a reason where its tools are missing. The SDK is downloaded and built in a
+folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fixtures.environments import cache_folder
+from fixtures.served import Server
+
+HERE = Path(__file__).parent
+BUILD_S = 2400
+
+pytestmark = pytest.mark.slow
+
+
+def _folder(language: str) -> Path:
+    """Returns the folder in which the tour of a language is built."""
+    folder = cache_folder() / language
+    shutil.copytree(HERE / language, folder, dirs_exist_ok=True)
+    return folder
+
+
+def _run(command: list[str], folder: Path, server: Server | None = None) -> str:
+    """Returns what the command prints."""
+    run = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **({"ENDPOINT": server.url} if server else {})},
+        capture_output=True,
+        text=True,
+        timeout=BUILD_S,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr[-4000:] + run.stdout[-4000:]
+    return run.stdout
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed")
+def test_go_sdk_operations(server: Server) -> None:
+    folder = _folder("go")
+    _run(["go", "mod", "tidy"], folder)
+    _run(["go", "build", "-o", "tour", "."], folder)
+    assert json.loads(_run(["./tour"], folder, server)) == {
+        "waiter": "ACTIVE",
+        "roundTrip": True,
+        "batch": 1,
+        "query": [4, 10],
+        "scan": 21,
+        "update": "1",
+        "condition": ["even", "The conditional request failed"],
+        "transaction": ["None", "ConditionalCheckFailed"],
+        "partiql": "even",
+        "records": 22,
+        "tables": ["Tour.Go"],
+        "deleted": True,
+    }
+
+
+@pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven is not installed")
+def test_java_enhanced_client_operations(server: Server) -> None:
+    printed = _run(["mvn", "-q", "-B", "compile", "exec:java"], _folder("java"), server)
+    lines = [line.rpartition("\x1b[0m")[2] for line in printed.splitlines()]
+    assert dict(line.split("=", 1) for line in lines if "=" in line) == {
+        "waiter": "ACTIVE",
+        "roundTrip": "true",
+        "query": "4,10",
+        "scan": "21",
+        "update": "2",
+        "stale": "The conditional request failed",
+        "transaction": "None,ConditionalCheckFailed",
+        "partiql": "even",
+        "records": "22",
+        "tables": "[Tour.Java]",
+        "deleted": "true",
+    }
+
+
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="Cargo is not installed")
+def test_rust_sdk_operations(server: Server) -> None:
+    folder = _folder("rust")
+    _run(["cargo", "build", "--quiet"], folder)
+    assert json.loads(_run(["target/debug/tour"], folder, server)) == {
+        "waiter": True,
+        "roundTrip": True,
+        "query": [4, 10],
+        "scan": 21,
+        "update": "1",
+        "condition": ["even", "The conditional request failed"],
+        "transaction": ["None", "ConditionalCheckFailed"],
+        "partiql": "even",
+        "tables": ["Tour.Rust"],
+        "deleted": True,
+    }
