@@ -394,6 +394,43 @@ def test_transactions_on_both_nodes_are_not_cancelled_by_each_other(play: Play, 
     play(scenario, place)
 
 
+@PLACES
+def test_a_cancelled_transaction_returns_items_of_one_moment(play: Play, place: Place) -> None:
+    async def scenario(nodes: Nodes) -> None:
+        one, other = nodes.nodes
+        await one.on("t", "CreateTable", **TABLE)
+        written = False
+
+        async def write() -> None:
+            nonlocal written
+            for number in range(40):
+                puts = [{"Put": {"TableName": "t", "Item": item(p=key, n=number)}} for key in "abc"]
+                await one("TransactWriteItems", TransactItems=puts)
+            written = True
+
+        writing = asyncio.ensure_future(write())
+        checks = [
+            {
+                "ConditionCheck": {
+                    "TableName": "t",
+                    "Key": item(p=key),
+                    "ConditionExpression": "n < :none",
+                    "ExpressionAttributeValues": {":none": {"N": "0"}},
+                    "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                }
+            }
+            for key in "abc"
+        ]
+        while not written:
+            with pytest.raises(Rejected, match="TransactionCanceledException") as rejected:
+                await other("TransactWriteItems", TransactItems=checks)
+            seen = [reason.get("Item", {}).get("n") for reason in rejected.value.extra["CancellationReasons"]]
+            assert len(set(map(str, seen))) == 1, seen
+        await writing
+
+    play(scenario, place)
+
+
 @HERE_AND_THERE
 def test_settings_changed_on_one_node_are_shown_by_the_other(play: Play, place: Place) -> None:
     async def scenario(nodes: Nodes) -> None:

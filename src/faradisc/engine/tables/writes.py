@@ -111,15 +111,20 @@ async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome
 
 
 async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
-    """Returns the old images in the order of the changes; reads part by part.
+    """Returns the old images, as of one moment, in the order of the changes.
 
-    Raises ResourceNotFoundException for a table that has been deleted meanwhile.
+    On an embedded store nothing is written between the reads of the parts.
+    Raises ResourceNotFoundException for a table that has been deleted meanwhile; Stale.
     """
     by_part: dict[bytes, list[int]] = {}
     for position, change in enumerate(changes):
         if change.table.successor is not None:
             change.follow_table()
         by_part.setdefault(change.part, []).append(position)
+    if store.shared and len(by_part) > 1:
+        epochs = {change.part: change.table.epoch for change in changes}
+        found = await store.read_many([change.location for change in changes], epochs=epochs)
+        return [Image(row) for row in found]
     images: list[Image | None] = [None] * len(changes)
     for part, positions in by_part.items():
         keys, epoch = [changes[i].row_key for i in positions], changes[positions[0]].table.epoch
