@@ -18,6 +18,7 @@ from faradisc.errors import StorageError
 from faradisc.storage.api import Batch, Closed, Conflict, Full, IOFailed, NewerFormat, Unknown
 from faradisc.storage.postgres import connecting, pool, store
 from faradisc.storage.postgres.connecting import connector
+from faradisc.storage.postgres.errors import translated
 from faradisc.storage.postgres.pool import Connection
 from faradisc.storage.postgres.private import PrivatePostgres
 from faradisc.storage.postgres.store import PostgresStore, open_postgres
@@ -451,6 +452,51 @@ def test_a_read_only_standby_is_not_opened(server: PrivatePostgres, dsn: str) ->
     finally:
         standby.leave()
         shutil.rmtree(place, ignore_errors=True)
+
+
+def test_opening_waits_while_the_server_recovers(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rejections = 0
+
+    async def connect() -> Connection:
+        nonlocal rejections
+        rejections += 1
+        if rejections % 3:
+            raise translated(asyncpg.CannotConnectNowError("the database system is in recovery mode"))
+        return await connector(dsn)()
+
+    async def play() -> None:
+        recovered = await store._opened(dsn, connect, 2, None)
+        await put(recovered, b"k", b"v")
+        await recovered.close()
+        monkeypatch.setattr(store, "START_S", 0)
+        with pytest.raises(StorageError, match=r"PostgreSQL starts, recovers or stops: .* in recovery mode"):
+            await store._opened(dsn, connect, 2, None)
+
+    asyncio.run(play())
+
+
+def test_a_start_waits_for_one_that_another_process_has_begun(server: PrivatePostgres, dsn: str) -> None:
+    """A socket that is not there yet, and a lock file that is."""
+    log = server.data / "server.log"
+    (listening,) = server.data.parent.glob("socket/.s.PGSQL.5432")
+    hidden = listening.with_name("hidden")
+    logged = log.stat().st_size
+    listening.rename(hidden)
+
+    def rejected() -> bool:
+        return b"already exists" in log.read_bytes()[logged:]
+
+    async def play() -> None:
+        starting = asyncio.ensure_future(asyncio.to_thread(server.revive))
+        async with asyncio.timeout(30):
+            while not rejected():  # noqa: ASYNC110 - another process sets no event
+                await asyncio.sleep(0.01)
+        assert not starting.done()
+        hidden.rename(listening)
+        await starting
+        await (await connector(dsn)()).close()
+
+    asyncio.run(play())
 
 
 def test_a_closed_store_wakes_no_one(dsn: str) -> None:

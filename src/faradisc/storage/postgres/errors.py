@@ -9,16 +9,22 @@ NO_LIBRARY = "PostgreSQL needs a library: pip install 'faradisc[postgres]'."
 
 DISK_FULL = "53100"
 READ_ONLY = "25006"
+STARTING = "57P03"
 CALLER_UNKNOWN = "FD001"
 _SENTENCES = {
     DISK_FULL: "PostgreSQL has no room left on its disk",
     READ_ONLY: "PostgreSQL is a read-only standby; with several hosts, add target_session_attrs=read-write",
+    STARTING: "PostgreSQL starts, recovers or stops",
     "28P01": "PostgreSQL rejects the password",
     "28000": "PostgreSQL rejects the user",
     "3D000": "the database of the address does not exist",
     "42501": "the user lacks a right",
     "53300": "PostgreSQL has no free connection",
 }
+
+
+class NotYet(IOFailed):
+    """PostgreSQL runs but accepts no connections, as for some seconds after a crash."""
 
 
 def sqlstate(error: BaseException) -> str:
@@ -39,7 +45,7 @@ def translated(error: Exception) -> StorageError:
     state = sqlstate(error)
     text = str(error).partition("\n")[0]  # without details and hints
     if state in _SENTENCES:
-        kind = Full if state == DISK_FULL else IOFailed
+        kind = {DISK_FULL: Full, STARTING: NotYet}.get(state, IOFailed)
         return kind(f"{_SENTENCES[state]}: {text}.")
     if state:
         return IOFailed(f"PostgreSQL: {text} ({state}).")

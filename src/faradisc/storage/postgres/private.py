@@ -12,11 +12,13 @@ so for root it runs as `nobody`.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -32,6 +34,9 @@ SOCKET_PATH_MAX = 100
 """Longest path of a Unix socket, in bytes: 103 on macOS, 107 on Linux."""
 WAIT_S = 60
 """Longest wait for a start or a stop; a start after a crash replays at most `max_wal_size`."""
+PAUSE_S = 0.1
+_ANOTHER = re.compile(r'lock file ".*" already exists|pre-existing shared memory block .* still in use')
+"""What PostgreSQL logs when another one starts or ends here, or when processes of a killed one still end."""
 
 SETTINGS = {
     "listen_addresses": "",
@@ -148,18 +153,27 @@ class PrivatePostgres:
             self._create()
         sockets = self._sockets
         self._own(sockets)
-        with socket.socket(socket.AF_UNIX) as probe:
-            if probe.connect_ex(str(sockets / SOCKET_NAME)) == 0:
-                return
         settings = {**self._settings, "unix_socket_directories": str(sockets)}
         log = self.data / "server.log"
-        started = self._run(
-            *("pg_ctl", "start", "-D", self.data, "-l", log, "-w", "-t", WAIT_S),
-            *("-o", " ".join(f"-c {name}='{value}'" for name, value in settings.items())),
-        )
-        if started.returncode:
-            lines = [line for line in log.read_text().splitlines() if "FATAL" in line] if log.exists() else []
-            raise IOFailed(f"PostgreSQL in {self._directory} does not start: {_reason(started, lines)}.")
+        lines: list[str] = []
+        # A process that was killed while it held the lock may have left a start that goes on.
+        for _ in range(int(WAIT_S / PAUSE_S)):
+            with socket.socket(socket.AF_UNIX) as probe:
+                if probe.connect_ex(str(sockets / SOCKET_NAME)) == 0:
+                    return
+            logged = log.stat().st_size if log.exists() else 0
+            started = self._run(
+                *("pg_ctl", "start", "-D", self.data, "-l", log, "-w", "-t", WAIT_S),
+                *("-o", " ".join(f"-c {name}='{value}'" for name, value in settings.items())),
+            )
+            if started.returncode == 0:
+                return
+            lines = log.read_bytes()[logged:].decode(errors="replace").splitlines() if log.exists() else []
+            if not any(_ANOTHER.search(line) for line in lines):
+                break
+            time.sleep(PAUSE_S)
+        lines = [line for line in lines if "FATAL" in line]
+        raise IOFailed(f"PostgreSQL in {self._directory} does not start: {_reason(started, lines)}.")
 
     def _create(self) -> None:
         """Creates the cluster under another name, so that one that is not complete is never used."""

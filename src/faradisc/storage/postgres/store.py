@@ -17,7 +17,7 @@ from typing import Any
 from faradisc.errors import StorageError
 from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, Stale, Unknown
 from faradisc.storage.postgres.connecting import connector, prepare, schema_of
-from faradisc.storage.postgres.errors import CALLER_UNKNOWN, breaks_connection, sqlstate, translated
+from faradisc.storage.postgres.errors import CALLER_UNKNOWN, NotYet, breaks_connection, sqlstate, translated
 from faradisc.storage.postgres.keys import stored_key, stored_payload
 from faradisc.storage.postgres.pool import Connection, Pool
 from faradisc.storage.postgres.private import PrivatePostgres
@@ -29,6 +29,8 @@ COMMIT_S = 10.0
 """Longest commit. PostgreSQL's own statement_timeout does not end a commit that waits for a standby."""
 LOOK_UP_S = 10.0
 """Longest wait for the outcome of a commit whose connection broke."""
+START_S = 60.0
+"""Longest wait at the opening for a PostgreSQL that starts or recovers."""
 SINGLE_READS = 2
 """Most statements under way that read single rows. Measured at 16 readers: 92 us a
 read without a limit, 69 us with 4, 50 us with 2."""
@@ -414,9 +416,22 @@ async def _opened(
     *,
     create: bool,
 ) -> PostgresStore:
-    connection = await asyncio.ensure_future(connect())
+    connection = await _first(connect)
     try:
         await prepare(connection, schema_of(dsn), create=create)
     finally:
         await asyncio.ensure_future(connection.close())
     return PostgresStore(connect, size, leave)
+
+
+async def _first(connect: Callable[[], Awaitable[Connection]]) -> Connection:
+    """Returns a connection. Waits while PostgreSQL starts. Raises StorageError."""
+    loop = asyncio.get_running_loop()
+    until_s = loop.time() + START_S
+    while True:
+        try:
+            return await asyncio.ensure_future(connect())
+        except NotYet:
+            if loop.time() >= until_s:
+                raise
+        await asyncio.sleep(LOOK_UP_PAUSE_S)
