@@ -18,6 +18,7 @@ pytest_plugins = [
     "fixtures.encrypted",
     "fixtures.exchanging",
     "fixtures.served",
+    "fixtures.cluster",
     "fixtures.streamed",
     "fixtures.other_services",
     "fixtures.access",

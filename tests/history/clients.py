@@ -11,17 +11,21 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http.client import HTTPConnection, HTTPException
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+import pytest
 
 from fixtures.in_process import AUTHORIZATION
-from history.record import Transaction
+from history.checker import anomalies
+from history.record import Transaction, save
 
 TABLES = ("even", "odd")
+FOUND = Path(__file__).with_name("found")
 KEYS_IN_USE = 6
 APPENDS_PER_KEY = 30
 """Appends per key. Then another key is used: lists stay short, and first appends to a key are frequent."""
@@ -33,6 +37,9 @@ class Lost(Exception):
 
 class Site:
     """Where the server is now; it moves when it is killed and started again."""
+
+    lost = (503,)
+    """Statuses of answers that say nothing of the outcome. 503: the server was going down."""
 
     def __init__(self, operations: int) -> None:
         self._changed = threading.Condition()
@@ -52,6 +59,9 @@ class Site:
             self._changed.wait_for(lambda: self._life > after_life)
             assert self._url is not None
             return self._url, self._life
+
+    def connection(self) -> Connection:
+        return Connection(self)
 
     def take(self) -> bool:
         """Whether there is one more operation to do."""
@@ -124,8 +134,8 @@ class Connection:
             self._http.request("POST", "/", orjson.dumps(request), headers)
             answer = self._http.getresponse()
             body = answer.read()
-            if answer.status == 503:  # the server is going down, and has not looked at the request
-                raise HTTPException("503")
+            if answer.status in self._site.lost:
+                raise HTTPException(str(answer.status))
             return answer.status, orjson.loads(body)
         except (OSError, HTTPException) as error:
             self.close()
@@ -145,7 +155,7 @@ class Client:
         self._number = number
         self._site = site
         self._keys = keys
-        self._connection = Connection(site)
+        self._connection = site.connection()
         self._seen: dict[str, list[int]] = {}
         """What this client believes is there; others may have appended since."""
         self.history: list[Transaction] = []
@@ -304,6 +314,25 @@ class Client:
         whole = [*self._known(key), each.appends[key]]
         item = {"p": {"S": key}, "l": _list(whole), "n": {"N": str(len(whole))}}
         return {"TableName": _table(key), "Item": item}
+
+
+def verify(clients: Sequence[Client], final: dict[str, list[int]], name: str) -> dict[str, int]:
+    """Returns how many transactions ended how.
+
+    final: by key, the list at the end. Fails the test, and stores the history, unless it is strictly
+    serialisable.
+    """
+    history = [each for client in clients for each in client.history]
+    wrong = [error for client in clients for error in client.errors] + anomalies(history, final)
+    if wrong:
+        path = FOUND / f"{name}.jsonl"
+        save([*history, Transaction(-1, 0, None, "ok", reads=final)], path)
+        pytest.fail(f"{name}, history in {path}:\n" + "\n".join(wrong[:20]))
+    counts = {
+        outcome: sum(each.outcome == outcome for each in history) for outcome in ("ok", "refused", "unknown")
+    }
+    print(counts, f"{sum(map(len, final.values()))} appends on {len(final)} keys")
+    return counts
 
 
 def _table(key: str) -> str:

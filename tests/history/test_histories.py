@@ -12,7 +12,6 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,12 +20,9 @@ from fixtures.clients import http_client
 from fixtures.integrity import problems
 from fixtures.schemas import schema
 from fixtures.served import Server
-from history.checker import anomalies
-from history.clients import TABLES, Client, Keys, Site
-from history.record import Transaction, save
+from history.clients import TABLES, Client, Keys, Site, verify
 
 CLIENTS = 8
-FOUND = Path(__file__).with_name("found")
 
 
 def _record(
@@ -55,21 +51,12 @@ def _record(
     return clients, final
 
 
-def _check(data_dir: Path, seed: int, operations: int, kills: int) -> dict[str, Any]:
+def _check(data_dir: Path, seed: int, operations: int, kills: int) -> dict[str, int]:
     print(f"seed {seed}, {operations} operations, {kills} kills")
     clients, final = _record(data_dir, seed, operations, kills)
-    history: list[Transaction] = [each for client in clients for each in client.history]
-    wrong = [error for client in clients for error in client.errors] + anomalies(history, final)
-    if wrong:
-        path = FOUND / f"seed-{seed}.jsonl"
-        save([*history, Transaction(-1, 0, None, "ok", reads=final)], path)
-        pytest.fail(f"seed {seed}, history in {path}:\n" + "\n".join(wrong[:20]))
+    counts = verify(clients, final, f"seed-{seed}")
     with LocalDatabase(data_dir) as database:
         assert problems(database.database.store) == []
-    counts = {
-        outcome: sum(each.outcome == outcome for each in history) for outcome in ("ok", "refused", "unknown")
-    }
-    print(counts, f"{sum(map(len, final.values()))} appends on {len(final)} keys")
     return counts
 
 

@@ -6,12 +6,17 @@ import itertools
 import random
 import threading
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from history.clients import Connection, Lost, Site
-from linearizability.register import ABSENT, Operation
+import pytest
+
+from history.clients import Lost, Site
+from linearizability.register import ABSENT, Operation, by_key, is_linearizable, save
 
 TABLE = "registers"
+FOUND = Path(__file__).with_name("found")
 KEYS_IN_USE = 5
 OPERATIONS_PER_KEY = 400
 """Operations per key. Then another key is used, so that a history stays short enough to be checked
@@ -48,7 +53,7 @@ class Client:
         self._chance = random.Random(f"{seed}/{number}")
         self._site = site
         self._registers = registers
-        self._connection = Connection(site)
+        self._connection = site.connection()
         self._seen: dict[str, int] = {}
         """What this client saw last; conditions ask for it."""
         self.history: list[Operation] = []
@@ -84,6 +89,20 @@ class Client:
             self.errors.append(f"{key}: {expected} was wanted, {seen} was replaced")
         self.history.append(Operation(key, kind, start_ns, end_ns, value, expected, seen, refused))
         self._seen[key] = seen if kind == "get" or refused else value
+
+
+def verify(clients: Sequence[Client], name: str) -> list[Operation]:
+    """Returns all operations. Fails the test, and stores the history, unless each item's is linearizable."""
+    assert [error for client in clients for error in client.errors] == []
+    history = [each for client in clients for each in client.history]
+    for key, each in by_key(history).items():
+        if not is_linearizable(each):
+            path = FOUND / f"{name}-{key}.jsonl"
+            save(each, path)
+            pytest.fail(f"{name}: no order of the operations on {key} is possible, history in {path}")
+    lost = sum(each.end_ns is None for each in history)
+    print(f"{len(history)} operations, {lost} without an answer, {sum(e.refused for e in history)} refused")
+    return history
 
 
 def _request(key: str, kind: str, value: int, expected: int) -> tuple[str, dict[str, Any]]:

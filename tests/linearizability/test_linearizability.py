@@ -21,11 +21,10 @@ from fixtures.integrity import problems
 from fixtures.schemas import schema
 from fixtures.served import Server
 from history.clients import Site
-from linearizability.clients import TABLE, Client, Registers
-from linearizability.register import Operation, by_key, is_linearizable, save
+from linearizability.clients import TABLE, Client, Registers, verify
+from linearizability.register import Operation
 
 CLIENTS = 8
-FOUND = Path(__file__).with_name("found")
 
 
 def _record(data_dir: Path, seed: int, operations: int, ends: int) -> list[Client]:
@@ -56,18 +55,9 @@ def _record(data_dir: Path, seed: int, operations: int, ends: int) -> list[Clien
 def _check(data_dir: Path, seed: int, operations: int, ends: int) -> list[Operation]:
     print(f"seed {seed}, {operations} operations, {ends} ends of the server")
     clients = _record(data_dir, seed, operations, ends)
-    wrong = [error for client in clients for error in client.errors]
-    assert wrong == []
-    history = [each for client in clients for each in client.history]
-    for key, each in by_key(history).items():
-        if not is_linearizable(each):
-            path = FOUND / f"seed-{seed}-{key}.jsonl"
-            save(each, path)
-            pytest.fail(f"seed {seed}: no order of the operations on {key} is possible, history in {path}")
+    history = verify(clients, f"seed-{seed}")
     with LocalDatabase(data_dir) as database:
         assert problems(database.database.store) == []
-    lost = sum(each.end_ns is None for each in history)
-    print(f"{len(history)} operations, {lost} without an answer, {sum(e.refused for e in history)} refused")
     return history
 
 
