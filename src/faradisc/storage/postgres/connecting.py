@@ -51,7 +51,9 @@ class AsyncpgConnection:
         try:
             prepared = self._prepared[statement]
         except KeyError:
-            prepared = self._prepared[statement] = await self._raw.prepare(statement)
+            # Without a name asyncpg would prepare it again for every call.
+            name = f"faradisc_{len(self._prepared)}"
+            prepared = self._prepared[statement] = await self._raw.prepare(statement, name=name)
         rows: list[Any] = await prepared.fetch(*arguments)
         return rows
 
