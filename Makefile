@@ -33,6 +33,7 @@ test: $(VENV)/.dev $(VENV)/.compiled lint types  ## the gate: lint, types and th
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, the whole corpus, a million hostile requests
 	$(BIN)/pytest -m slow -n 2
+	$(BIN)/pytest tests/conformance --encrypted -n 2
 
 HOURS ?= 1
 simulate: $(VENV)/.dev  ## crashes and faults from one seed after the other, for HOURS (1)

@@ -257,7 +257,7 @@ def test_projected_attributes_are_limited_to_100_in_all(dynamodb: Any) -> None:
         )
 
 
-def test_unsupported_settings_are_rejected(dynamodb: Any, in_process_only: None) -> None:
+def test_unsupported_settings_are_rejected(dynamodb: Any, in_process_only: None, without_keys: None) -> None:
     """Decision of the project: no silent degradation (engine-requirements.md, class 9)."""
     with invalid():
         dynamodb.create_table(TableName=new_name(), **schema("p:S"), SSESpecification={"Enabled": True})
