@@ -11,10 +11,10 @@ from botocore.config import Config
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
-def connect(endpoint_url: str = DEFAULT_URL) -> Any:
-    """A client. The environment's region and keys are used where there are any."""
-    return boto3.client(
-        "dynamodb",
+def connect(endpoint_url: str = DEFAULT_URL, service: str = "dynamodb", *, resource: bool = False) -> Any:
+    """A client, or a resource. The environment's region and keys are used where there are any."""
+    return (boto3.resource if resource else boto3.client)(
+        service,
         endpoint_url=endpoint_url,
         region_name=os.environ.get("AWS_REGION", "us-east-1"),
         aws_access_key_id=os.environ.get("AWS_ACCESS_KEY_ID", "example"),

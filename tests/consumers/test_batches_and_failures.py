@@ -50,6 +50,22 @@ def test_batches_have_at_most_batch_size_records(world: World) -> None:
     assert seen.of("key") == list(range(1, 26))
 
 
+def test_drain_delivers_what_handlers_write_to_other_shards(world: World) -> None:
+    table, seen = world.streamed.table(), Seen()
+    assert len(world.streamed.shards(world.streamed.arn(table))) > 1
+
+    def chain(event: dict[str, Any]) -> None:
+        seen(event)
+        for record in event["Records"]:
+            number = pair_of(record)[1]
+            if number < 20:
+                world.put(table, f"next {number}", number + 1)
+
+    world.put(table, "first", 0)
+    world.consumer(table, chain).drain()
+    assert sorted(pair_of(record)[1] for record in seen.records) == list(range(21))
+
+
 def test_batch_window_waits_for_a_full_batch(world: World) -> None:
     table, seen = world.streamed.table(), Seen()
     consumer = world.consumer(table, seen, batch_size=10, batch_window_s=20)

@@ -107,11 +107,21 @@ class Consumer:
         return busy
 
     def drain(self) -> None:
-        """Works until all records of this worker's shards and of their children are done.
+        """Works until all records of this worker's shards and of their children are done, including those of
+        changes that the handler makes to the table meanwhile.
 
         Waits for pauses and batch windows, so it never returns if a handler always fails and retries are
-        unlimited.
+        unlimited, or if each invocation causes another.
         """
+        while not self._stop.is_set():
+            before = self._statistics.counts.invocations
+            self._read_all_shards()
+            if self._statistics.counts.invocations == before:
+                return
+
+    def _read_all_shards(self) -> None:
+        """Works until each shard's end was reached once. Invocations for later shards may have added records
+        to earlier ones."""
         for work in self._work.values():
             work.caught_up = False
             work.due_ns = min(work.due_ns, self._clock.now_ns())

@@ -1,0 +1,1 @@
+"""A shop for many tenants in one table: see README.md."""
