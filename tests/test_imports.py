@@ -49,6 +49,7 @@ ROWS = (
     ("services.other_services",),
     ("database", "tools.seeding", "tools.advisor"),
     ("streams", "tools.transfer", "tools.console"),
+    ("tools.mcp",),
     ("server", "local", "testing"),
     ("cli",),
     ("__main__",),

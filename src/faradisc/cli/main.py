@@ -20,6 +20,7 @@ _COMMANDS = {
     "import": "transfers.import_files",
     "inspect": "inspect.inspect",
     "keys": "keys.keys",
+    "mcp": "mcp.mcp",
     "nodes": "nodes.nodes",
     "plan": "plan.plan",
     "restore": "backups.restore",
