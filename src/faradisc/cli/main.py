@@ -15,6 +15,7 @@ _COMMANDS = {
     "console": "console.console",
     "copy": "transfers.copy",
     "credentials": "credentials.credentials",
+    "doctor": "doctor.doctor",
     "export": "transfers.export_table",
     "iam": "iam.iam",
     "import": "transfers.import_files",
