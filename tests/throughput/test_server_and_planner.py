@@ -145,7 +145,7 @@ def attempt(seen: Counter[str], call: Any, **request: Any) -> None:
 # --- Virtual time --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_every_kind_of_request_under_a_moved_clock(
     worlds: Callable[..., VirtualTables], tmp_path: Path, seed: int
 ) -> None:

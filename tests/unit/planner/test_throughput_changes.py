@@ -89,7 +89,7 @@ RISING = "{steps: [{at: 0s, rate: 8}, {at: 10m, rate: 17}, {at: 50m, rate: 60}, 
     ],
     ids=["changes", "changes that meet", "auto scaling", "auto scaling of an index too"],
 )
-@pytest.mark.parametrize("profile", ["aws", "classic-2017"])
+@pytest.mark.parametrize("profile", ["aws", pytest.param("classic-2017", marks=pytest.mark.slow)])
 def test_both_engines_see_the_same(table: str, profile: str) -> None:
     text = plan(table, duration="90m", rate=RISING).replace("profile: aws", f"profile: {profile}")
     assert compare(text).percent <= 1
