@@ -11,14 +11,19 @@
 
     dynamodb = faradisc.local.client("dynamodb", path="data")   # on disk; every commit is synced
 
+    with faradisc.local.patch() as database:              # for all clients, also those made before
+        test_of_an_application()
+
 No port, no server, no credentials, no network. The clients and resources may be used from many threads.
 
     clients.py    client, resource, database, reset
     database.py   LocalDatabase
     transport.py  answers a boto3 client's requests inside the process
+    patching.py   patch; redirecting.py is what it does to botocore
 """
 
 from faradisc.local.clients import client, database, reset, resource
 from faradisc.local.database import LocalDatabase
+from faradisc.local.patching import patch
 
-__all__ = ["LocalDatabase", "client", "database", "reset", "resource"]
+__all__ = ["LocalDatabase", "client", "database", "patch", "reset", "resource"]
