@@ -11,7 +11,7 @@ from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.run import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-APPLICATIONS = ["ecommerce"]
+APPLICATIONS = ["ecommerce", "feed"]
 
 
 def plans_of(application: str) -> list[Plan]:

@@ -1,0 +1,1 @@
+"""Posts, followers, likes and home feeds in one table: see README.md."""
