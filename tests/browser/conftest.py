@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -26,6 +27,7 @@ class Served:
     endpoint: str
     console: str
     dynamodb: Any
+    buckets: Path
 
 
 @pytest.fixture(scope="session")
@@ -33,9 +35,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """Small partitions, so that a key becomes hot at once."""
     command = [sys.executable, "-m", "faradisc", "serve", "--memory", "--port", "0"]
     command += ["--throughput", "aws:30/10", "--console", "--console-port", "0"]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, cwd=tmp_path_factory.mktemp("browser")
-    )
+    folder = tmp_path_factory.mktemp("browser")
+    buckets = folder / "s3"
+    buckets.mkdir()
+    command += ["--s3-root", str(buckets)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
     try:
         assert process.stdout is not None
         lines = []
@@ -48,7 +52,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         reader.start()
         key = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
         client = boto3.client("dynamodb", endpoint_url=endpoint, region_name="us-east-1", **key)
-        yield Served(endpoint, console, client)
+        yield Served(endpoint, console, client, buckets)
     finally:
         process.terminate()
         process.wait(20)

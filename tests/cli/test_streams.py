@@ -1,4 +1,4 @@
-"""`faradisc streams tail|run` against a server."""
+"""`faradisc streams tail|run|redrive` against a server."""
 
 from __future__ import annotations
 
@@ -97,6 +97,33 @@ def test_run_passes_records_and_stores_checkpoints(
     done = _streams(tmp_path, memory_server, *options)
     assert json.loads(done.stderr.splitlines()[-1])["records_done"] == 1
     assert (tmp_path / "kept").read_text() == "a\nb\n"
+
+
+def test_redrive_delivers_letters_in_order_and_keeps_those_that_fail(
+    table: tuple[str, Any], memory_server: Server, tmp_path: Path
+) -> None:
+    name, client = table
+    letters = new_name()
+    (tmp_path / "redriven_handler.py").write_text(HANDLER)
+    for number, key in enumerate(("poison", "a", "poison", "b")):
+        client.put_item(TableName=name, Item=item(p=key, n=number))
+    options = ("run", name, "--handler", "no_such_key:f", "--group", "g", "--once", "--retries", "0")
+    (tmp_path / "no_such_key.py").write_text("def f(event):\n    raise KeyError('x')\n")
+    done = _streams(tmp_path, memory_server, *options, "--dead-letter", f"table:{letters}")
+    assert done.returncode == 0, done.stderr
+    assert client.scan(TableName=letters)["Count"] == 4
+    done = _streams(
+        tmp_path, memory_server, "redrive", letters, "--handler", "redriven_handler:keep", "--group", "g"
+    )
+    assert (done.returncode, done.stdout) == (3, "2 delivered, 2 left\n")
+    assert "RuntimeError: no" in done.stderr
+    assert "an earlier record of the item was not delivered" in done.stderr
+    assert sorted((tmp_path / "kept").read_text().split()) == ["a", "b"]
+    assert client.scan(TableName=letters)["Count"] == 2
+    (tmp_path / "redriven_handler.py").write_text(HANDLER.replace("poison", "cured"))
+    done = _streams(tmp_path, memory_server, "redrive", letters, "--handler", "redriven_handler:keep")
+    assert (done.returncode, done.stdout) == (0, "2 delivered, 0 left\n")
+    assert client.scan(TableName=letters)["Count"] == 0
 
 
 def test_errors_are_one_sentence(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`faradisc streams tail|run`: prints the records of a stream, or passes them to a handler."""
+"""`faradisc streams tail|run|redrive`: prints the records of a stream, or passes them to a handler."""
 
 from __future__ import annotations
 
@@ -131,6 +131,36 @@ def run(
         else:
             consumer.run()
     click.echo(json.dumps(consumer.statistics()), err=True)
+
+
+@streams.command()
+@click.argument("table")
+@endpoint
+@click.option("--handler", required=True, help="module:function, or an http:// address for events.")
+@click.option("--group", help="Letters of this consumer group only.")
+def redrive(table: str, *, url: str, region: str | None, handler: str, group: str | None) -> None:
+    """Deliver the dead letters in TABLE again, and delete those that the handler accepts.
+
+    After a failure the later letters of the same item wait. Exit code 3: some letters are left.
+    """
+    from faradisc.tools.consumers.handlers import invoker  # noqa: PLC0415 - botocore is slow to import
+    from faradisc.tools.consumers.redrive import Outcome, letters  # noqa: PLC0415
+    from faradisc.tools.consumers.redrive import redrive as deliver  # noqa: PLC0415
+    from faradisc.tools.consumers.starting import make_client  # noqa: PLC0415
+
+    sys.path.insert(0, "")
+    with _ErrorsAsSentences():
+        client = make_client("dynamodb", url, region)
+        invoke = invoker(handler)
+        chosen = [letter for letter in letters(client, table) if group in (None, letter.group)]
+        outcome = Outcome()
+        deliver(client, table, chosen, invoke, outcome)
+    for number, reason in {**outcome.failed, **outcome.not_tried}.items():
+        click.echo(f"{number}: {reason}", err=True)
+    left = len(outcome.failed) + len(outcome.not_tried)
+    click.echo(f"{len(outcome.delivered):,} delivered, {left:,} left")
+    if left:
+        sys.exit(3)
 
 
 def _stream(table: str, url: str, region: str | None) -> tuple[str, Any]:

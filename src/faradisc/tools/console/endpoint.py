@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -15,6 +15,7 @@ from faradisc.tools.console.values import from_client, to_client
 _METHOD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STREAMS: Final = frozenset(("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"))
 TIMEOUT_S: Final = 30
+Answer = TypeVar("Answer")
 
 
 class Failure(Exception):
@@ -51,8 +52,8 @@ class Endpoint:
 
     async def call(self, operation: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
         """Returns the answer, with binary as base64. Raises Failure."""
-        client = await self._client("dynamodbstreams" if operation in _STREAMS else "dynamodb")
-        return await self._run(client, operation, request or {})
+        service = "dynamodbstreams" if operation in _STREAMS else "dynamodb"
+        return await self._run(service, operation, request or {})
 
     async def optional(self, operation: str, request: dict[str, Any], member: str, default: Any) -> Any:
         """Returns a member of an answer; the default where the endpoint or the key does not allow the
@@ -64,7 +65,7 @@ class Endpoint:
 
     async def service(self, service: str, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Calls another service of the endpoint, such as `cloudwatch`. Raises Failure."""
-        return await self._run(await self._client(service), operation, request)
+        return await self._run(service, operation, request)
 
     async def pages(self, operation: str, request: dict[str, Any]) -> AsyncIterator[dict[str, Any]]:
         """Yields the pages of a Query or a Scan. Raises Failure."""
@@ -75,24 +76,29 @@ class Endpoint:
                 return
             request = {**request, "ExclusiveStartKey": answer["LastEvaluatedKey"]}
 
-    async def _run(self, client: Any, operation: str, request: dict[str, Any]) -> dict[str, Any]:
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
-
-        def ask() -> dict[str, Any]:
+    async def _run(self, service: str, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+        def ask(client: Any) -> dict[str, Any]:
             method = getattr(client, _METHOD.sub("_", operation).lower())
             answer: dict[str, Any] = method(**to_client(request))
             return answer
 
+        answer = await self.use(ask, service)
+        answer.pop("ResponseMetadata", None)
+        converted: dict[str, Any] = from_client(answer)
+        return converted
+
+    async def use(self, action: Callable[[Any], Answer], service: str = "dynamodb") -> Answer:
+        """Runs an action with a client of botocore, in a thread. Raises Failure for errors of requests."""
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
+
+        client = await self._client(service)
         try:
-            answer = await asyncio.to_thread(ask)
+            return await asyncio.to_thread(action, client)
         except ClientError as error:
             found = error.response["Error"]
             raise Failure(found.get("Code", ""), found.get("Message", "") or str(error)) from error
         except BotoCoreError as error:
             raise Failure("", f"{error}.".replace("..", ".")) from error
-        answer.pop("ResponseMetadata", None)
-        converted: dict[str, Any] = from_client(answer)
-        return converted
 
     async def _client(self, service: str) -> Any:
         async with self._making:

@@ -14,14 +14,24 @@ from faradisc.tools.console.frame import guarded
 from faradisc.tools.console.parts import CHART_TEXT, heading, note
 
 POLL_S: Final = 30.0
-THROTTLES: Final = ("ProvisionedThroughput", "KeyRangeThroughput", "AccountLimit", "MaxOnDemandThroughput")
+THROTTLES: Final = {
+    f"{way}{reason}ThrottleEvents": f"{way.lower()} throttles: {words}"
+    for way in ("Read", "Write")
+    for reason, words in (
+        ("ProvisionedThroughput", "provisioned"),
+        ("KeyRangeThroughput", "key range"),
+        ("AccountLimit", "account"),
+        ("MaxOnDemandThroughput", "on-demand maximum"),
+    )
+}
+"""Metrics in events a minute, with their names in the chart."""
 RATES: Final = {
     "ConsumedReadCapacityUnits": "reads",
     "ConsumedWriteCapacityUnits": "writes",
     "ProvisionedReadCapacityUnits": "read capacity",
     "ProvisionedWriteCapacityUnits": "write capacity",
 }
-"""Metrics in units a second, with their names in the chart; the others count events a minute."""
+"""Metrics in units a second, with their names in the chart."""
 STATES: Final = {"OK": "#2f9e44", "ALARM": "#e03131", "INSUFFICIENT_DATA": "#868e96"}
 LINE_PX: Final = 34
 """Height of one row of the time line."""
@@ -68,7 +78,7 @@ class History:
 
     async def _series(self, begin: datetime, end: datetime) -> list[dict[str, Any]]:
         """Returns the metrics that have values. Raises Failure."""
-        names = [*RATES, *(f"{way}{why}ThrottleEvents" for way in ("Read", "Write") for why in THROTTLES)]
+        names = [*RATES, *THROTTLES]
         dimension = {"Name": "TableName", "Value": self._table}
         queries = [
             {
@@ -136,8 +146,8 @@ class History:
 def _line(name: str, times: list[datetime], values: list[float]) -> dict[str, Any]:
     share = 60 if name.startswith("Consumed") else 1
     points = sorted([_ms(at), value / share] for at, value in zip(times, values, strict=True))
-    line = {"name": RATES.get(name, name.removesuffix("ThrottleEvents") + " throttles"), "data": points}
-    if name not in RATES:
+    line = {"name": (RATES | THROTTLES)[name], "data": points}
+    if name in THROTTLES:
         return {**line, "type": "bar", "yAxisIndex": 1, "barMaxWidth": 8}
     step = {"step": "end", "lineStyle": {"type": "dashed"}} if name.startswith("Provisioned") else {}
     return {**line, "type": "line", "symbolSize": 5, **step}

@@ -14,6 +14,7 @@ All access is by boto3 clients: of a database in the process, of a server, or of
     events.py        records as handlers receive them
     handlers.py      callables and HTTP endpoints
     dead_letters.py  dead letters in a table, a file, or sent to an HTTP endpoint
+    redrive.py       dead letters of a table delivered again
     statistics.py    counts and ages
     tail.py          records without a group
 """

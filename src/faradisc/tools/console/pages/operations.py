@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Final
 
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, console_page, guarded
-from faradisc.tools.console.parts import facts, heading, note, plain_table
+from faradisc.tools.console.pages.tables import KeyInputs, definitions
+from faradisc.tools.console.parts import dialog_end, dialog_of, facts, heading, note, plain_table
+
+TRANSFERS_MAX: Final = 25
+"""Exports, and imports, that are listed; each is described."""
+POLL_S: Final = 2.0
 
 
 @console_page("/operations", "Operations")
 async def operations_page(session: Session) -> None:
-    await _listed(
-        session, "Exports", "ListExports", "ExportSummaries", ("ExportArn", "ExportStatus", "ExportType")
-    )
-    await _listed(
-        session, "Imports", "ListImports", "ImportSummaryList", ("ImportArn", "ImportStatus", "InputFormat")
-    )
-    await _export(session)
+    heading("Exports and imports")
+    with ui.row():
+        ui.button("Export a table", icon="upload", on_click=guarded(lambda: _export(session))).props(
+            "outline"
+        )
+        ui.button("Import a table", icon="download", on_click=lambda: _import(session)).props("outline")
+    await _transfers(session, "Export", "ExportSummaries", "ExportDescription")
+    await _transfers(session, "Import", "ImportSummaryList", "ImportTableDescription")
     if not await session.has_admin():
         note("Background jobs, the check and the clock are shown where this key may use the admin API.")
         return
@@ -36,31 +44,92 @@ async def _section(draw: Callable[[Session], Awaitable[None]], session: Session)
             ui.label(str(failure)).classes("removed")
 
 
-async def _listed(session: Session, title: str, operation: str, member: str, fields: tuple[str, ...]) -> None:
-    heading(title)
-    try:
-        found = (await session.endpoint.call(operation)).get(member, [])
-    except Failure as failure:
-        note(failure.message)
-        return
-    if not found:
-        note("None yet.")
-        return
-    plain_table([{name: str(row.get(name, "")) for name in fields} for row in found])
+async def _transfers(session: Session, kind: str, summaries: str, description: str) -> None:
+    """Draws exports or imports; the list follows while one of them is running."""
+    box = ui.column().classes("w-full")
+
+    async def row(summary: dict[str, Any]) -> dict[str, str]:
+        arn = {f"{kind}Arn": summary[f"{kind}Arn"]}
+        one = await session.endpoint.optional(f"Describe{kind}", arn, description, summary)
+        items = one.get("ImportedItemCount", one.get("ItemCount", 0))
+        return {
+            kind.lower(): str(one.get("TableArn", "")).rpartition("/")[2],
+            "status": str(one[f"{kind}Status"]),
+            "bucket": one.get("S3Bucket") or one.get("S3BucketSource", {}).get("S3Bucket", ""),
+            "items": f"{items:,}",
+            "rejected": f"{one.get('ErrorCount', 0):,}",
+            "message": str(one.get("FailureMessage", "")),
+        }
+
+    async def draw() -> None:
+        rows: list[dict[str, str]] = []
+        said = f"No {kind.lower()}s yet."
+        try:
+            found = (await session.endpoint.call(f"List{kind}s"))[summaries][:TRANSFERS_MAX]
+            rows = await asyncio.gather(*map(row, found))
+        except Failure as failure:
+            said = failure.message
+        box.clear()
+        with box:
+            if rows:
+                plain_table(rows)
+            else:
+                note(said)
+        timer.active = any(each["status"] == "IN_PROGRESS" for each in rows)
+
+    timer = ui.timer(POLL_S, draw, active=False)
+    await draw()
 
 
 async def _export(session: Session) -> None:
-    with ui.expansion("Export a table").classes("w-full"):
-        arn = ui.input("Table ARN").classes("w-full")
+    names = await session.endpoint.tables()
+    with dialog_of("Export a table to a bucket") as dialog:
+        note("The table needs point-in-time recovery (Backups). It stays in use meanwhile.")
+        table = ui.select(names, label="Table", with_input=True).classes("w-full")
         bucket = ui.input("S3 bucket").classes("w-full")
+        prefix = ui.input("Prefix (optional)").classes("w-full")
         form = ui.toggle(["DYNAMODB_JSON", "ION"], value="DYNAMODB_JSON")
 
         async def export() -> None:
-            request = {"TableArn": arn.value, "S3Bucket": bucket.value, "ExportFormat": form.value}
+            described = await session.endpoint.describe(table.value or "")
+            request = {
+                "TableArn": described["TableArn"],
+                "S3Bucket": bucket.value,
+                "ExportFormat": form.value,
+            }
+            request |= {"S3Prefix": prefix.value} if prefix.value else {}
             await session.endpoint.call("ExportTableToPointInTime", request)
             ui.navigate.to("/operations")
 
-        ui.button("Export", on_click=guarded(export))
+        dialog_end(dialog, "Export", guarded(export))
+
+
+def _import(session: Session) -> None:
+    with dialog_of("Import a new table from a bucket") as dialog:
+        bucket = ui.input("S3 bucket").classes("w-full")
+        prefix = ui.input("Prefix (optional)").classes("w-full")
+        form = ui.toggle(["DYNAMODB_JSON", "ION", "CSV"], value="DYNAMODB_JSON")
+        packed = ui.toggle(["NONE", "GZIP", "ZSTD"], value="GZIP")
+        name = ui.input("Name of the new table").classes("w-full")
+        keys = KeyInputs()
+
+        async def begin() -> None:
+            source = {"S3Bucket": bucket.value} | ({"S3KeyPrefix": prefix.value} if prefix.value else {})
+            request = {
+                "S3BucketSource": source,
+                "InputFormat": form.value,
+                "InputCompressionType": packed.value,
+                "TableCreationParameters": {
+                    "TableName": name.value,
+                    "KeySchema": keys.schema(),
+                    "AttributeDefinitions": definitions(keys.types()),
+                    "BillingMode": "PAY_PER_REQUEST",
+                },
+            }
+            await session.endpoint.call("ImportTable", request)
+            ui.navigate.to("/operations")
+
+        dialog_end(dialog, "Import", guarded(begin))
 
 
 async def _jobs(session: Session) -> None:
@@ -104,23 +173,23 @@ async def _clock(session: Session) -> None:
     if not clock["movable"]:
         return
     heading("Virtual clock")
-    shown = ui.label(f"{clock['now_ns'] / 1e9:,.0f} seconds after 1970")
+    shown = ui.label(_moment(clock))
     seconds = ui.number("Seconds to advance", value=300, min=0)
 
     async def advance() -> None:
         moved = await session.endpoint.admin("clock", {"advance_s": float(seconds.value or 0)})
-        shown.text = f"{moved['now_ns'] / 1e9:,.0f} seconds after 1970"
+        shown.text = _moment(moved)
 
     ui.button("Advance", on_click=guarded(advance))
 
 
+def _moment(clock: dict[str, Any]) -> str:
+    return f"{datetime.fromtimestamp(clock['now_ns'] / 1e9, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
 async def _nodes(session: Session) -> None:
-    found = (await session.endpoint.admin("nodes")).get("nodes", [])
+    found: list[dict[str, Any]] = await session.endpoint.admin("nodes")
     if not found:
         return
     heading("Nodes")
-    columns = [
-        {"name": n, "field": n, "label": n.replace("_", " ").capitalize(), "align": "left"} for n in found[0]
-    ]
-    rows = [{name: _short(value) for name, value in node.items()} for node in found]
-    ui.table(columns=columns, rows=rows).classes("w-full").props("dense flat wrap-cells")
+    plain_table([{name: _short(value) for name, value in node.items()} for node in found])

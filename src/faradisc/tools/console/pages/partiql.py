@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from faradisc.tools.console.copy_as import quoted
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, complain, confirmed, console_page, guarded
 from faradisc.tools.console.grid import ItemGrid
@@ -55,10 +56,20 @@ def plan(statement: str, described: dict[str, Any]) -> str:
     return f"GetItem on {at}: one item."
 
 
+async def _example(session: Session) -> str:
+    """Returns a statement to begin with, of the first table."""
+    try:
+        names = (await session.endpoint.call("ListTables", {"Limit": 1}))["TableNames"]
+        keys = schema_of(await session.endpoint.describe(names[0]), "") if names else ["key"]
+    except Failure:
+        names, keys = [], ["key"]
+    return f"SELECT * FROM {quoted(names[0] if names else 'table')} WHERE {quoted(keys[0])} = 'value'"
+
+
 @console_page("/partiql", "PartiQL")
 async def partiql_page(session: Session) -> None:
     with ui.card().classes("w-full"):
-        text = 'SELECT * FROM "table" WHERE "key" = \'value\''
+        text = await _example(session)
         editor = code_editor(text, "SQL", dark=session.dark, height="180px", on_change=lambda _: explain())
         with ui.row().classes("w-full items-center"):
             run = ui.button("Run", icon="play_arrow")

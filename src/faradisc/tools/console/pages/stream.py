@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from itertools import islice
 from typing import Any, Final
 
 from nicegui import ui
@@ -11,11 +12,15 @@ from faradisc.tools.console.consumers import positions
 from faradisc.tools.console.editor import draw_difference
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.frame import Session, complain, console_page, guarded
-from faradisc.tools.console.parts import heading, note, plain_table
+from faradisc.tools.console.parts import heading, note, plain_table, set_rows
 from faradisc.tools.console.values import text_of, visible
+from faradisc.tools.consumers.handlers import HttpHandler
+from faradisc.tools.consumers.redrive import KeptLetter, Outcome, letters, redrive
 
 RECORDS_MAX: Final = 200
 """Records that stay on the page."""
+LETTERS_MAX: Final = 1_000
+"""Dead letters that are read at once."""
 POLL_S: Final = 1.0
 _WORDS: Final = {
     "INSERT": ("inserted", "added"),
@@ -36,6 +41,7 @@ async def stream_page(session: Session, table: str) -> None:
     await tail.find_shards()
     tail.draw_shards()
     await _draw_consumers(session, arn)
+    await Letters(session, arn).draw()
     timer = ui.timer(POLL_S, guarded(tail.poll))
     tail.paused.on_value_change(lambda event: timer.deactivate() if event.value else timer.activate())
 
@@ -48,6 +54,87 @@ async def _draw_consumers(session: Session, arn: str) -> None:
         return
     rows = [asdict(each) for each in found]
     plain_table(rows)
+
+
+class Letters:
+    """The dead letters of a stream in a table, delivered again to a handler that listens on HTTP."""
+
+    def __init__(self, session: Session, arn: str) -> None:
+        self._endpoint = session.endpoint
+        self._arn = arn
+        self._kept: list[KeptLetter] = []
+
+    async def draw(self) -> None:
+        heading("Dead letters")
+        note(
+            "Of consumers with dead_letters='table:NAME'. A letter that the handler accepts is deleted; "
+            "after a failure the later letters of its item wait."
+        )
+        with ui.row().classes("items-end"):
+            self._table = ui.input("Table", autocomplete=await self._endpoint.tables()).classes("w-56")
+            ui.button("Show", on_click=guarded(self._show)).props("outline")
+            self._handler = ui.input("Handler", placeholder="http://127.0.0.1:9000/").classes("w-72")
+            ui.button("Redrive the selected", on_click=guarded(self._redrive)).props("outline")
+        self._said = note()
+        self._rows = plain_table([], _LETTER).props("selection=multiple").classes("short")
+        self._rows.set_visibility(False)
+
+    async def _show(self) -> None:
+        def read(client: Any) -> list[KeptLetter]:
+            mine = (each for each in letters(client, self._table.value) if each.stream_arn == self._arn)
+            return list(islice(mine, LETTERS_MAX))
+
+        self._kept = await self._endpoint.use(read)
+        self._said.text = f"{len(self._kept):,} letters of this stream" + (
+            f", and maybe more than {LETTERS_MAX:,}" if len(self._kept) == LETTERS_MAX else ""
+        )
+        self._list({})
+
+    def _list(self, errors: dict[str, str]) -> None:
+        """errors: of the last attempt, by letter; they replace those that are stored."""
+        self._rows.set_visibility(bool(self._kept))
+        self._rows.selected = []
+        rows = []
+        for each in self._kept:
+            keys = " / ".join(text_of(value) for value in each.event["dynamodb"]["Keys"].values())
+            error = errors.get(each.id, each.error)
+            row = {"keys": visible(keys)[:80], "event": each.event["eventName"], "group": each.group}
+            rows.append({**row, "at": each.at, "condition": each.condition, "error": visible(error)[:300]})
+        set_rows(self._rows, rows)
+
+    async def _redrive(self) -> None:
+        chosen = [self._kept[row[""]] for row in self._rows.selected]
+        try:
+            handler = HttpHandler(self._handler.value)
+        except ValueError as mistake:
+            raise Failure("", f"The handler {mistake}.") from None
+        if not chosen:
+            raise Failure("", "Select letters first.")
+        outcome, table = Outcome(), self._table.value
+
+        def report() -> None:
+            left = {**outcome.failed, **outcome.not_tried}
+            self._said.text = f"{len(outcome.delivered):,} delivered and deleted, {len(left):,} left"
+
+        with self._rows:
+            timer = ui.timer(0.5, report)
+        try:
+            await self._endpoint.use(lambda client: redrive(client, table, chosen, handler, outcome))
+        finally:
+            timer.cancel()
+            report()
+            self._kept = [each for each in self._kept if each.id not in outcome.delivered]
+            self._list({**outcome.failed, **outcome.not_tried})
+
+
+_LETTER: Final = {
+    "keys": "Key",
+    "event": "Event",
+    "group": "Group",
+    "at": "At",
+    "condition": "Condition",
+    "error": "Error",
+}
 
 
 class Tail:

@@ -157,7 +157,7 @@ class _Index:
                 ).classes("w-28")
                 self.name = ui.input("Index name").classes("grow")
                 icon_button("delete", "Remove index", lambda: remove(self))
-            self.keys = _Keys()
+            self.keys = KeyInputs()
             self.projection = ui.select(
                 {"ALL": "All attributes", "KEYS_ONLY": "Keys only", "INCLUDE": "Some attributes"},
                 value="ALL",
@@ -173,7 +173,7 @@ class _Index:
         return {"IndexName": self.name.value, "KeySchema": self.keys.schema(), "Projection": projection}
 
 
-class _Keys:
+class KeyInputs:
     """The inputs of a partition key and a sort key."""
 
     def __init__(self) -> None:
@@ -193,6 +193,11 @@ class _Keys:
         return {n.value: chosen.value for n, chosen, _ in self.inputs if n.value}
 
 
+def definitions(types: dict[str, str]) -> list[dict[str, str]]:
+    """Returns AttributeDefinitions of types by attribute."""
+    return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
+
+
 def _create(session: Session) -> None:
     indexes: list[_Index] = []
 
@@ -202,7 +207,7 @@ def _create(session: Session) -> None:
 
     with dialog_of("Create table") as dialog:
         name = ui.input("Table name").classes("w-full").props("autofocus")
-        keys = _Keys()
+        keys = KeyInputs()
         mode = ui.toggle(
             {"PAY_PER_REQUEST": "On demand", "PROVISIONED": "Provisioned"}, value="PAY_PER_REQUEST"
         )
@@ -240,9 +245,7 @@ def _create(session: Session) -> None:
                     described["ProvisionedThroughput"] = units
                 member = "GlobalSecondaryIndexes" if index.kind.value == "global" else "LocalSecondaryIndexes"
                 request.setdefault(member, []).append(described)
-            request["AttributeDefinitions"] = [
-                {"AttributeName": attribute, "AttributeType": kind} for attribute, kind in types.items()
-            ]
+            request["AttributeDefinitions"] = definitions(types)
             if stream.value:
                 request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream.value}
             if protected.value:
