@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -106,12 +107,16 @@ class Endpoint:
                 self._clients[service] = await asyncio.to_thread(self._made, service)
             return self._clients[service]
 
-    def _made(self, service: str) -> Any:
+    @cached_property
+    def _session(self) -> Any:
         import botocore.session  # noqa: PLC0415 - slow to import
-        from botocore.config import Config  # noqa: PLC0415
 
-        session = botocore.session.get_session()
-        key = self.key
+        return botocore.session.get_session()
+
+    def _made(self, service: str) -> Any:
+        from botocore.config import Config  # noqa: PLC0415 - slow to import
+
+        session, key = self._session, self.key
         if key is None and self.url is not None and session.get_credentials() is None:
             key = Key("console", "console")
         return session.create_client(
@@ -153,8 +158,10 @@ class Endpoint:
         url = f"{str(self.url).rstrip('/')}/_faradisc/{path}"
         request = AWSRequest("GET" if body is None else "POST", url, headers, data)
         SigV4Auth(client._get_credentials(), "dynamodb", self.region).add_auth(request)
+        # As botocore finds the authorities that its clients trust: AWS_CA_BUNDLE or the profile.
+        trusted = self._session.get_config_variable("ca_bundle") or True
         try:
-            answer = URLLib3Session(timeout=TIMEOUT_S).send(request.prepare())
+            answer = URLLib3Session(verify=trusted, timeout=TIMEOUT_S).send(request.prepare())
         except BotoCoreError as error:
             raise Failure("", str(error)) from error
         try:

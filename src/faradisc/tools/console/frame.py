@@ -247,7 +247,8 @@ def _palette(session: Session) -> Dialog:
                 for page, _, target in _places_of(name):
                     targets[f"{name}: {page.lower()}"] = target
         except Failure as failure:
-            complain(failure)
+            if failure.code != "AccessDeniedException":
+                complain(failure)
         listed.refresh()
 
     dialog.on_value_change(opened)

@@ -32,7 +32,16 @@ _COLUMNS: Final = (
 
 @console_page("/", "Tables")
 async def tables_page(session: Session) -> None:
-    names = await session.endpoint.tables()
+    try:
+        names = await session.endpoint.tables()
+    except Failure as failure:
+        if failure.code != "AccessDeniedException":
+            raise
+        note(failure.message)
+        known = ui.input("Name of a table that this key may use").classes("w-80")
+        known.on("keydown.enter", lambda: ui.navigate.to(table_path(known.value)))
+        ui.button("Open", on_click=lambda: ui.navigate.to(table_path(known.value)))
+        return
     with ui.row().classes("w-full items-center"):
         search = ui.input(placeholder="Filter").props("dense outlined clearable aria-label='Filter tables'")
         note(f"{len(names):,} tables" if len(names) != 1 else "1 table")
