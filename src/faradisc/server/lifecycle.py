@@ -81,6 +81,7 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
         try:
             runner.run(_run(settings, site, listener, sockets, tls=tls, access=access, clock=clock, out=out))
         finally:
+            runner.run(listener.drain(0))  # a start that failed leaves it open
             access.close()
 
 
