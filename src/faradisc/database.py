@@ -420,7 +420,7 @@ class Database:
         self.backend.exchange.close()
         self.backend.encryption.close()
         with suppress(StorageError):
-            await self.backend.catalog.throughput.close()
+            await self.backend.catalog.throughput.save_all()
         await self.backend.backups.close()
         if self.cluster is not None:
             await self.cluster.leave()

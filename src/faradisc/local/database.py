@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from copy import copy
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,7 +12,12 @@ from typing import Any
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.database import Database, Settings
-from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage
+from faradisc.engine.backups.storage import (
+    BACKUPS_DIRECTORY,
+    BackupStorage,
+    DirectoryBackupStorage,
+    MemoryBackupStorage,
+)
 from faradisc.engine.encryption.services import key_service
 from faradisc.engine.exchange.locations import directories
 from faradisc.engine.kinesis.sender import InlineSender
@@ -102,9 +108,9 @@ class LocalDatabase:
         if s3_root is None and self.path is not None:
             s3_root = self.path / "s3"
         logs = self.path / "logs" if self.path is not None else None
-        store = self._open_store()
-        try:
-            self._database: Database | None = run(
+
+        def open_database(store: Store, backups: BackupStorage, clock: Clock | None) -> Database:
+            return run(
                 Database.open(
                     store,
                     settings=settings,
@@ -112,15 +118,18 @@ class LocalDatabase:
                     entropy=entropy,
                     kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
                     locations=directories(s3_root, logs) if s3_root is not None else None,
-                    backup_storage=None
-                    if self.path is None
-                    else DirectoryBackupStorage(self.path / BACKUPS_DIRECTORY, blocking=False),
+                    backup_storage=backups,
                     keys=key_service(keys, kms_endpoint_url, clock, entropy, blocking=False),
                 )
             )
-        except BaseException:
-            run(store.close())
-            raise
+
+        self._open_database = open_database
+        self._backups: BackupStorage = (
+            MemoryBackupStorage()
+            if self.path is None
+            else DirectoryBackupStorage(self.path / BACKUPS_DIRECTORY, blocking=False)
+        )
+        self._open(self._open_store(), clock)
 
     def _open_store(self) -> Store:
         if self.path is None:
@@ -130,6 +139,55 @@ class LocalDatabase:
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
         return open_rocks(self.path, durability="inline")
+
+    def _open(self, store: Store, clock: Clock | None) -> None:
+        self._store = store
+        try:
+            self._database: Database | None = self._open_database(store, self._backups, clock)
+        except BaseException:
+            run(store.close())
+            raise
+
+    def fork(self, *, clock: Clock | None = None) -> LocalDatabase:
+        """Returns another database with the tables, items, streams and backups of this one, as if restarted.
+
+        Neither sees later changes of the other. Rows are shared until one of the two writes to their part of
+        a table, so the cost depends on the number of tables, not of items.
+
+        clock: default: that of this database, so a test that moves it moves both.
+
+        Raises ValueError for a database in a directory, whose files have one owner.
+        """
+        from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
+
+        store, backups = self._store, self._backups
+        if not isinstance(store, MemoryStore) or not isinstance(backups, MemoryBackupStorage):
+            raise ValueError("only a LocalDatabase in memory can be forked")
+        with self._exclusive():
+            database = self._worked()
+            run_whole(database.backend.catalog.throughput.save_all)
+            twin = copy(self)
+            twin._lock = threading.Lock()
+            twin._backups = backups.copy()
+            twin._open(store.fork(), clock or database.backend.clock)
+        return twin
+
+    def seed(self, directory: str | os.PathLike[str]) -> None:
+        """Creates the tables that a directory defines and puts their items, as `faradisc seed` does.
+
+        Existing tables stay unchanged. Raises ValueError, which names the errors by file and line.
+        """
+        # Seldom needed.
+        from faradisc.operations.call import no_yield  # noqa: PLC0415
+        from faradisc.tools.seeding import apply, read_seed  # noqa: PLC0415
+        from faradisc.tools.seeding.calling import Caller, errors_in  # noqa: PLC0415
+
+        async def answered(request: HttpRequest) -> HttpResponse:
+            return self.answer(request)
+
+        outcome = run(apply(read_seed(Path(directory)), Caller(answered, self.region).call, no_yield))
+        if outcome.errors:
+            raise ValueError(f"The seed cannot be used:{errors_in(os.fspath(directory), outcome)}")
 
     # --- Clients ---------------------------------------------------------------------------------
 

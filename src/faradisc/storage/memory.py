@@ -3,7 +3,8 @@
 A part has a dict of rows and its keys in order. Data ends with the process, so a commit is durable at once,
 no call ever suspends, and `immediate.run` can run all of them.
 
-A snapshot pins the parts without a copy; the first later write to a pinned part replaces it by a copy.
+A snapshot pins the parts without a copy; the first later write to a pinned part replaces it by a copy. So
+does a fork, whose parts stay pinned.
 
 Stores of one MemoryPlace share its rows, as processes share a database: for tests of several nodes.
 """
@@ -40,7 +41,7 @@ class _Part:
         self.items = 0
         self.bytes = 0
         self.pins = 0
-        """Number of open snapshots that read this object."""
+        """Number of open snapshots, and of other stores made by `fork`, that read this object."""
 
     def copy(self) -> _Part:
         twin = _Part()
@@ -185,6 +186,23 @@ class MemoryStore(_View):
         self.shared = place is not None
         self.slots = NETWORKED_SLOTS if self.shared else EMBEDDED_SLOTS
         self._snapshots: list[_Snapshot] = []
+
+    def fork(self) -> MemoryStore:
+        """Returns a store with the same rows and log. Neither sees later changes of the other.
+
+        Raises Closed. Requires: no other store shares the place.
+        """
+        if self._closed:
+            raise Closed
+        place = MemoryPlace()
+        place.parts.update(self._parts)
+        place.epochs.update(self._epochs)
+        place.version = self._place.version
+        for data in place.parts.values():
+            data.pins += 1
+        twin = MemoryStore(place)
+        twin.shared, twin.slots = self.shared, self.slots
+        return twin
 
     async def now_ns(self) -> None:
         return None

@@ -83,6 +83,13 @@ class MemoryBackupStorage:
         self._rows: dict[str, bytearray] = {}
         self._manifests: dict[str, bytes] = {}
 
+    def copy(self) -> MemoryBackupStorage:
+        """Returns a storage with the same finished backups, which never change."""
+        twin = MemoryBackupStorage()
+        twin._manifests = self._manifests.copy()
+        twin._rows = {name: self._rows[name] for name in self._manifests}
+        return twin
+
     def names(self) -> list[str]:
         return sorted(self._manifests)
 

@@ -351,7 +351,7 @@ class Throughput:
         if self._tables.get(meter.table_id) is meter:
             await self._stored.save(meter)
 
-    async def close(self) -> None:
+    async def save_all(self) -> None:
         """Stores all changes."""
         for meter in self.tables() if self.background.leads else ():
             await self.save(meter)

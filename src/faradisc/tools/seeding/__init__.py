@@ -8,6 +8,7 @@ terraform.py       `terraform show -json`, and configurations with literal value
 shapes.py          checks a request against the service model and converts texts to its types
 items.py           items as DynamoDB JSON, plain JSON, JSON lines or CSV
 applying.py        creates the tables and puts the items by ordinary requests
+calling.py         makes these requests to a database of this process
 """
 
 from faradisc.tools.seeding.applying import Outcome, apply
