@@ -66,6 +66,12 @@ def saved(
     )
 
 
+def of_provisioned(definition: Definition, read_units: int, write_units: int) -> Decimal:
+    """Returns the cost of a month of provisioned units."""
+    hours = Decimal(read_units * HOURS_PER_MONTH), Decimal(write_units * HOURS_PER_MONTH)
+    return sum(prices_of(definition).provisioned(*hours), Decimal(0))
+
+
 def cents(amount: Decimal | float) -> float:
     return round(float(amount), 2)
 

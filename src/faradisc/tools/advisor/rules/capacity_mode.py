@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
-from faradisc.tools.advisor.findings import Effect, Finding, cents, of_month, prices_of
+from faradisc.tools.advisor.findings import Effect, Finding, cents, of_month, of_provisioned, prices_of
 from faradisc.tools.advisor.traffic import Demand, TableTraffic, Traffic
 from faradisc.tools.planner.plan_file.plan import Scaling
 from faradisc.tools.planner.results.cost import scaled_minutes
@@ -87,8 +87,7 @@ def _provisioned(table: TableTraffic) -> Decimal:
     indexes = [index for index in definition.indexes if index.is_global]
     read = definition.read_units + sum(index.read_units for index in indexes)
     write = definition.write_units + sum(index.write_units for index in indexes)
-    hours = (Decimal(read * HOURS_PER_MONTH), Decimal(write * HOURS_PER_MONTH))
-    return sum(prices_of(definition).provisioned(*hours), Decimal(0))
+    return of_provisioned(definition, read, write)
 
 
 def _scaling_code(table: TableTraffic) -> str:

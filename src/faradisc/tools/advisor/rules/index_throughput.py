@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from math import ceil
 
-from faradisc.tools.advisor.findings import Effect, Finding, cents, prices_of
+from faradisc.tools.advisor.findings import Effect, Finding, cents, of_provisioned
 from faradisc.tools.advisor.traffic import TableTraffic, Traffic
 from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
 
@@ -33,7 +32,7 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
             code = "# An index on demand throttles by its keys: see hot-key, and shard the key of the index."
         else:
             more = max(peak - index.write_units, 0)
-            _, cost = prices_of(definition).provisioned(Decimal(0), Decimal(more * HOURS_PER_MONTH))
+            cost = of_provisioned(definition, 0, more)
             words = f"{more:,} more write units a second"
             effect = Effect(words, write_units=-more * HOURS_PER_MONTH * 3600, usd=-cents(cost))
             code = f'''\

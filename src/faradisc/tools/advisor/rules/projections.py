@@ -32,6 +32,10 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
         projection = '{"ProjectionType": "KEYS_ONLY"}'
         if names:
             projection = f'{{"ProjectionType": "INCLUDE", "NonKeyAttributes": {names!r}}}'
+        units = ""
+        if not definition.on_demand:
+            rates = f'{{"ReadCapacityUnits": {index.read_units}, "WriteCapacityUnits": {index.write_units}}}'
+            units = f'\nnew["ProvisionedThroughput"] = {rates}'
         yield Finding(
             "projection",
             level,
@@ -44,7 +48,7 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
 # A projection cannot be changed: add another index, let reads use it, then delete the old one.
 keys = client.describe_table(TableName="{definition.name}")["Table"]
 old = next(each for each in keys["GlobalSecondaryIndexes"] if each["IndexName"] == "{index.name}")
-new = {{"IndexName": "{index.name}-2", "KeySchema": old["KeySchema"], "Projection": {projection}}}
+new = {{"IndexName": "{index.name}-2", "KeySchema": old["KeySchema"], "Projection": {projection}}}{units}
 client.update_table(
     TableName="{definition.name}",
     AttributeDefinitions=keys["AttributeDefinitions"],

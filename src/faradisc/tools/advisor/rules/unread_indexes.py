@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from faradisc.tools.advisor.findings import Finding, count, saved
-from faradisc.tools.advisor.traffic import TableTraffic, Traffic
+from faradisc.tools.advisor.definitions import IndexDefinition
+from faradisc.tools.advisor.findings import Effect, Finding, cents, count, of_provisioned, saved
+from faradisc.tools.advisor.traffic import Demand, TableTraffic, Traffic
 
 WRITES_MIN = 20
 
@@ -27,7 +29,7 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
             index.name,
             f"Nothing reads index {index.name} of {definition.name}",
             f"{evidence}.",
-            saved(traffic, definition, "without the index, and its storage", write_half=written.half_units),
+            _without(traffic, table, index, written),
             f'''\
 # Look for jobs that read it less often than this traffic shows; then:
 client.update_table(
@@ -35,3 +37,13 @@ client.update_table(
     GlobalSecondaryIndexUpdates=[{{"Delete": {{"IndexName": "{index.name}"}}}}],
 )''',
         )
+
+
+def _without(traffic: Traffic, table: TableTraffic, index: IndexDefinition, written: Demand) -> Effect:
+    """Returns what deletion saves: the index's units, or all that is provisioned for it."""
+    words = "without the index, and its storage"
+    effect = saved(traffic, table.definition, words, write_half=written.half_units)
+    if table.definition.on_demand:
+        return effect
+    cost = of_provisioned(table.definition, index.read_units, index.write_units)
+    return replace(effect, usd=cents(cost))
