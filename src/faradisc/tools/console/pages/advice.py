@@ -24,7 +24,10 @@ async def advice_page(session: Session) -> None:
         await _findings(session, hours.value, box)
 
     hours.on_value_change(guarded(draw))
-    await draw()
+    with box:
+        note("Reading metrics…")
+    # After the page is shown: metrics of many tables take longer than a page may.
+    ui.timer(0.1, guarded(draw), once=True)
 
 
 async def _findings(session: Session, hours: int, box: ui.column) -> None:
