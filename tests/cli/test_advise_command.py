@@ -149,6 +149,7 @@ def test_recorded_traffic_of_a_server_is_advised(tmp_path: Path, command: Any) -
     assert not {each["rule"] for each in document["findings"]} & {"recovery", "time-to-live", "capacity-mode"}
 
 
+@pytest.mark.slow
 def test_projection_is_advised_with_the_definition_of_the_table(tmp_path: Path, command: Any) -> None:
     trace = tmp_path / "trace.jsonl"
     with recorded(trace) as (server, client):
@@ -183,6 +184,7 @@ def test_definitions_alone_are_advised(tmp_path: Path, command: Any) -> None:
     assert "1 finding in 1 table" in advised.stdout and "MEDIUM recovery" in advised.stdout
 
 
+@pytest.mark.slow
 def test_data_directory_is_advised(tmp_path: Path, command: Any) -> None:
     (tmp_path / "template.json").write_text(json.dumps(TEMPLATE))
     with Server("--data-dir", str(tmp_path / "data")) as server:

@@ -178,6 +178,7 @@ def test_endpoint_that_does_not_answer_is_an_error() -> None:
     using("http://127.0.0.1:1", work)
 
 
+@pytest.mark.slow
 def test_command_serves_over_standard_input_and_output(url: str) -> None:
     async def run() -> None:
         command = StdioServerParameters(
