@@ -166,6 +166,7 @@ def test_projection_is_advised_with_the_definition_of_the_table(tmp_path: Path, 
     assert "time-to-live: Nothing removes items from Orders" in advised.stdout
 
 
+@pytest.mark.slow
 def test_careful_traffic_has_no_finding_of_importance(tmp_path: Path, command: Any) -> None:
     trace = tmp_path / "trace.jsonl"
     with recorded(trace) as (server, client):
