@@ -287,7 +287,7 @@ def test_tables_that_shrink_or_hardly_grow_are_left_alone(
 def steady(definition: Definition, half_units_a_minute: int, minutes: int = 120) -> TableTraffic:
     def demand() -> Demand:
         whole = half_units_a_minute * minutes
-        return Demand(whole // 2, whole, minutes=[half_units_a_minute] * minutes)
+        return Demand(whole // 2, whole, minutes=dict.fromkeys(range(minutes), half_units_a_minute))
 
     bare = replace(definition, indexes=())
     return TableTraffic(bare, {(None, "R"): demand(), (None, "W"): demand()})
@@ -311,8 +311,8 @@ def test_busy_provisioned_table_and_short_traffic_are_left_alone() -> None:
 def test_bursts_that_auto_scaling_would_throttle_stay_on_demand() -> None:
     table = steady(ORDERS, 0)
     for demand in table.demands.values():
-        demand.minutes = [600_000 if minute % 20 == 0 else 0 for minute in range(120)]
-        demand.half_units, demand.requests = sum(demand.minutes), 1
+        demand.minutes = dict.fromkeys(range(0, 120, 20), 600_000)
+        demand.half_units, demand.requests = sum(demand.minutes.values()), 1
     assert found(table, "capacity-mode", duration_s=7200) == []
 
 

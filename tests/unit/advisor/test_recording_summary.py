@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from faradisc.tools.advisor.definitions import Definition, IndexDefinition
 from faradisc.tools.advisor.recording import of_recording
-from faradisc.tools.advisor.traffic import Traffic
+from faradisc.tools.advisor.report import as_text
+from faradisc.tools.advisor.rules import advise
+from faradisc.tools.advisor.traffic import Traffic, with_definitions
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.key_distributions import key_prefix
@@ -43,7 +46,7 @@ def test_demands_have_sums_minutes_and_the_busiest_second() -> None:
     traffic = read([*puts, line(62, "GetItem", ["", "R", place("u1"), 1, "eventual"], key="u1")])
     table = traffic.tables["Orders"]
     writes, reads = table.demand(None, "W"), table.demand(None, "R")
-    assert (writes.requests, writes.half_units, writes.peak_half, writes.minutes) == (3, 12, 8, [8, 4])
+    assert (writes.requests, writes.half_units, writes.peak_half, writes.minutes) == (3, 12, 8, {0: 8, 1: 4})
     assert (reads.half_units, traffic.duration_s) == (1, 63)
     assert [(key.name, key.share_percent, key.peak_units, key.limit_units) for key in writes.keys] == [
         ("u1", 100, 4, 1000)
@@ -161,3 +164,31 @@ def test_strange_charges_are_read_without_an_error() -> None:
         ]
     )
     assert traffic.duration_s == 10
+
+
+def test_names_that_no_table_has_do_not_become_code() -> None:
+    good = line(0, "PutItem", ["", "W", place("u"), 2])
+    bad = [
+        {**good, "table": 'Orders"); import os; ("'},
+        {**good, "table": "\x1b[31mOrders"},
+        line(1, "Query", ['x", "y', "R", place("u"), 2]),
+    ]
+    traffic = read([good, *bad])
+    assert list(traffic.tables) == ["Orders"]
+    assert traffic.notes[0].startswith("3 lines were skipped")
+
+
+def test_moments_far_apart_need_no_memory_for_the_time_between() -> None:
+    lines = [line(31_000_000 + n, "PutItem", [f"i{n}", "W", place("u"), 2]) for n in range(300)]
+    traffic = read(lines)
+    assert len(traffic.tables["Orders"].demand("i7", "W").minutes) == 1
+    assert advise(traffic) == []
+
+
+def test_shown_text_has_no_control_characters() -> None:
+    lines = [line(n, "Query", ["by-a", "R", place("u"), 2], attributes=["\x1b[2J"]) for n in range(20)]
+    traffic = read(lines)
+    projected = IndexDefinition("by-a", projection="ALL")
+    with_definitions(traffic, {"Orders": Definition("Orders", indexes=(projected,))})
+    text = as_text(traffic, advise(traffic))
+    assert "\\x1b[2J" in text and "\x1b" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
@@ -33,6 +34,10 @@ GAP_S = 0.1
 FOLLOWERS_MAX = 1000
 SHORT_S = 600
 _MINUTE_S = 60
+RESOURCES_MAX = 10_000
+"""Tables and global indexes, by direction; more are skipped."""
+ATTRIBUTES_MAX = 1_000
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
 Resource = tuple[str, str | None]
 
@@ -49,7 +54,7 @@ def of_recording(trace: Trace, *, times: int = 1) -> Traffic:
         raise PlanError(trace.file, None, what, "Record one with faradisc serve --record-trace.")
     reader.finish()
     for name, described in trace.tables.items():
-        if name not in reader.tables:
+        if name not in reader.tables and len(reader.tables) < RESOURCES_MAX and _NAME.fullmatch(name):
             reader.tables[name] = TableTraffic(of_trace(described))
     notes = [f"{trace.skipped} lines were skipped: {'; '.join(trace.mistakes)}."] if trace.skipped else []
     duration_s = reader.last_s + 1
@@ -65,11 +70,16 @@ class _Reader:
     last_s: int = 0
     _second: int = 0
     _tallies: dict[tuple[str, str | None, Direction], _Tally] = field(default_factory=dict)
+    _active: dict[tuple[str, str | None, Direction], _Tally] = field(default_factory=dict)
+    """Those with a charge in the present second."""
     _positions: defaultdict[Resource, Counter[bytes]] = field(default_factory=lambda: defaultdict(Counter))
     _leader: _Leader | None = None
     _followers: dict[tuple[Resource, Resource, str], Followers] = field(default_factory=dict)
 
     def read(self, request: Recorded) -> None:
+        if not self._usable(request):
+            self.trace.skip(self.trace.line, "a name that no table or index has, or too many of them")
+            return
         table = self.tables.get(request.table)
         if table is None:
             described = self.trace.tables.get(request.table)
@@ -89,6 +99,14 @@ class _Reader:
         if request.operation in ("Query", "Scan"):
             self._page(request, table)
         self._follow(request)
+
+    def _usable(self, request: Recorded) -> bool:
+        """Whether the names are valid, and known or still few; names become part of code."""
+        names = {request.table, *(charge.index for charge in request.charges if charge.index is not None)}
+        return all(map(_NAME.fullmatch, names)) and (
+            len(self._tallies) < RESOURCES_MAX
+            or all((request.table, each.index, each.direction) in self._tallies for each in request.charges)
+        )
 
     def finish(self) -> None:
         self._end_second()
@@ -110,19 +128,20 @@ class _Reader:
         demand.requests += bool(charge.half_units)
         demand.half_units += charge.half_units
         minute = second // _MINUTE_S
-        demand.minutes.extend([0] * (minute + 1 - len(demand.minutes)))
-        demand.minutes[minute] += charge.half_units
+        demand.minutes[minute] = demand.minutes.get(minute, 0) + charge.half_units
+        self._active[identity] = tally
         tally.second += charge.half_units
         if charge.half_units and request.operation != "Scan":
             name = request.key if charge.index is None and request.key is not None else _shown(charge.place)
             tally.add(name, charge)
 
     def _end_second(self) -> None:
-        for (name, index, direction), tally in self._tallies.items():
+        for (name, index, direction), tally in self._active.items():
             demand = self.tables[name].demands[index, direction]
             demand.peak_half = max(demand.peak_half, tally.second)
             tally.second = 0
             tally.keys.end_second()
+        self._active = {}
 
     def _refuse(self, request: Recorded, table: TableTraffic) -> None:
         """Counts a throttled request. A trace does not say which of several indexes throttled a write: it is
@@ -152,7 +171,8 @@ class _Reader:
             pages = table.pages.setdefault(first.index, PagesOfIndex())
             pages.pages += 1
             pages.whole += request.attributes is None
-            pages.attributes.update(request.attributes or ())
+            if len(pages.attributes) < ATTRIBUTES_MAX:
+                pages.attributes.update(request.attributes or ())
 
     # --- Requests that follow a Query ---
 

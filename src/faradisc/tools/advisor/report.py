@@ -45,7 +45,9 @@ def as_text(traffic: Traffic, findings: Sequence[Finding]) -> str:
             f"  Effect: {effect_text(finding.effect)}",
             indent(finding.code, "    "),
         ]
-    return "\n".join(lines)
+    return "".join(
+        each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in "\n".join(lines)
+    )
 
 
 def effect_text(effect: Effect) -> str:

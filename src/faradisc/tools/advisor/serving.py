@@ -124,7 +124,6 @@ class _Period:
 
 async def _metrics(period: _Period, table: TableTraffic) -> None:
     definition = table.definition
-    minutes = int((period.end - period.start).total_seconds()) // PERIOD_S
     for index in (None, *(each.name for each in definition.indexes if each.is_global)):
         dimensions = {"TableName": definition.name}
         if index is not None:
@@ -134,11 +133,10 @@ async def _metrics(period: _Period, table: TableTraffic) -> None:
             requests = await period.values(consumed, dimensions, "SampleCount")
             throttled = await period.values(f"{word}ThrottleEvents", dimensions, "Sum")
             demand = Demand(round(sum(requests.values())), throttled=round(sum(throttled.values())))
-            demand.minutes = [0] * minutes
-            for at, value in (await period.values(consumed, dimensions, "Sum")).items():
-                demand.minutes[min(max(at, 0), minutes - 1)] += round(2 * value)
-            demand.half_units = sum(demand.minutes)
-            demand.peak_half = -(-max(demand.minutes, default=0) // PERIOD_S)
+            sums = await period.values(consumed, dimensions, "Sum")
+            demand.minutes = {minute: round(2 * value) for minute, value in sums.items()}
+            demand.half_units = sum(demand.minutes.values())
+            demand.peak_half = -(-max(demand.minutes.values(), default=0) // PERIOD_S)
             table.demands[index, direction] = demand
     dimensions = {"TableName": definition.name, "Operation": "Scan"}
     pages = await period.values("SuccessfulRequestLatency", dimensions, "SampleCount")

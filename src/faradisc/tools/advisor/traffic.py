@@ -36,8 +36,8 @@ class Demand:
     half_units: int = 0
     peak_half: int = 0
     """In the busiest second; from sums of minutes, the mean of the busiest one."""
-    minutes: list[int] = field(default_factory=list)
-    """Half units of every minute."""
+    minutes: dict[int, int] = field(default_factory=dict)
+    """Half units by minute, without those that have none."""
     throttled: int = 0
     keys: tuple[KeyLoad, ...] = ()
     """The heaviest ones, heaviest first."""

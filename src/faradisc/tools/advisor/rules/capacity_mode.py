@@ -78,8 +78,7 @@ def _scaled(traffic: Traffic, table: TableTraffic) -> tuple[Decimal, bool]:
 
 def _minutes(traffic: Traffic, demand: Demand) -> list[int]:
     wanted = -(-traffic.duration_s // 60)
-    sums = [each * traffic.times for each in demand.minutes[:wanted]]
-    return sums + [0] * (wanted - len(sums))
+    return [demand.minutes.get(minute, 0) * traffic.times for minute in range(wanted)]
 
 
 def _provisioned(table: TableTraffic) -> Decimal:

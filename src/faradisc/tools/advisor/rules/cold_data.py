@@ -34,12 +34,12 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
         f"Writes to {name} pay for data that they do not change",
         f"{evidence}.",
         saved(traffic, table.definition, words, write_half=max(updates.half_units - needed, 0)),
-        f'''\
+        f"""\
 # The large attributes stay in one item, the changing ones are another of the same collection.
-table.put_item(Item={{"{key}": item_id, "{sort}": "CONTENT", "body": body}})
+table.put_item(Item={{{key!r}: item_id, {sort!r}: "CONTENT", "body": body}})
 table.update_item(
-    Key={{"{key}": item_id, "{sort}": "STATE"}},
+    Key={{{key!r}: item_id, {sort!r}: "STATE"}},
     UpdateExpression="SET seen = :seen",
     ExpressionAttributeValues={{":seen": now}},
-)''',
+)""",
     )

@@ -69,24 +69,24 @@ def _sharding(table: TableTraffic, index: str | None, ways: int) -> str:
     known = table.definition.index(index) if index is not None else None
     key = known.keys[0] if known is not None and known.keys else table.definition.hash_key
     named = f", IndexName={index!r}" if index is not None else ""
-    return f'''\
+    return f"""\
 SHARDS = {ways}
 
 def sharded(key: str, item_id: str) -> str:
     return f"{{key}}.{{zlib.crc32(item_id.encode()) % SHARDS}}"
 
-table.put_item(Item={{**item, "{key}": sharded(item["{key}"], item["id"])}})
+table.put_item(Item={{**item, {key!r}: sharded(item[{key!r}], item["id"])}})
 found = []
 for shard in range(SHARDS):
-    condition = Key("{key}").eq(f"{{key}}.{{shard}}")
-    found += table.query(KeyConditionExpression=condition{named})["Items"]'''
+    condition = Key({key!r}).eq(f"{{key}}.{{shard}}")
+    found += table.query(KeyConditionExpression=condition{named})["Items"]"""
 
 
 def _caching(table: TableTraffic) -> str:
-    return f'''\
+    return f"""\
 # One item that is read often: keep it for some seconds. A collection: shard its key as for writes.
 cache = cachetools.TTLCache(maxsize=10_000, ttl=5)
 
 @cachetools.cached(cache)
 def popular(key: str):
-    return table.get_item(Key={{"{table.definition.hash_key}": key}}).get("Item")'''
+    return table.get_item(Key={{{table.definition.hash_key!r}: key}}).get("Item")"""

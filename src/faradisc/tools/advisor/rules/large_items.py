@@ -29,8 +29,8 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
         f"Items of {name} are near 400 KB",
         f"{evidence}.",
         Effect(words),
-        f'''\
+        f"""\
 # Large values belong into objects, or into parts of their own under the same partition key.
 s3.put_object(Bucket=bucket, Key=item_id, Body=blob)
-table.put_item(Item={{"{table.definition.hash_key}": item_id, "blob": f"s3://{{bucket}}/{{item_id}}"}})''',
+table.put_item(Item={{{table.definition.hash_key!r}: item_id, "blob": f"s3://{{bucket}}/{{item_id}}"}})""",
     )

@@ -37,7 +37,7 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
             saved(traffic, definition, words, read_half=followers.half_units),
             f'''\
 # Put what a page shows into one item collection (or project it into the index), and read it by one Query.
-page = table.query(KeyConditionExpression=Key("{definition.hash_key}").eq(page_id), Limit=25)["Items"]
+page = table.query(KeyConditionExpression=Key({definition.hash_key!r}).eq(page_id), Limit=25)["Items"]
 # Until then, one request for 100 keys:
 client.batch_get_item(RequestItems={{"{definition.name}": {{"Keys": keys}}}})''',
         )
