@@ -205,6 +205,8 @@ def test_data_directory_is_advised(tmp_path: Path, command: Any) -> None:
         (["--trace", "."], "cannot be read: Is a directory"),
         (["--tables", "missing.json"], "missing.json does not exist"),
         (["--tables", "bad.json"], "bad.json:1: not valid JSON"),
+        (["--tables", "keyless.json"], "keyless.json:1: the table has no KeySchema"),
+        (["--tables", "described.json"], "described.json:1: BillingModeSummary must be an object"),
         (["--tables", "empty"], "empty defines no table"),
         (["--data-dir", "empty"], "empty"),
         (["--url", "http://127.0.0.1:1"], "Could not connect to the endpoint"),
@@ -214,6 +216,9 @@ def test_bad_input_is_one_sentence(tmp_path: Path, command: Any, arguments: list
     (tmp_path / "bad.jsonl").write_bytes(b"\x00\xff nonsense\n")
     (tmp_path / "cut.gz").write_bytes(gzip.compress(b'{"t":0}\n' * 1000)[:40])
     (tmp_path / "bad.json").write_text("{")
+    keyless = {"Type": "AWS::DynamoDB::Table", "Properties": {"TableName": "Orders"}}
+    (tmp_path / "keyless.json").write_text(json.dumps({"Resources": {"Orders": keyless}}))
+    (tmp_path / "described.json").write_text('{"Table": {"TableName": "Orders", "BillingModeSummary": 7}}')
     (tmp_path / "empty").mkdir()
     failed = command("advise", *arguments)
     assert (failed.returncode, failed.stdout) == (2, "")

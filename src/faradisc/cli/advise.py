@@ -178,7 +178,10 @@ def _definitions(path: Path) -> Mapping[str, Definition]:
     for table in seed.tables:
         later = {operation for operation, _ in table.later}
         recovery, expiry = "UpdateContinuousBackups" in later, "UpdateTimeToLive" in later
-        found[table.name] = of_document(table.request, recovery=recovery, expiry=expiry)
+        try:
+            found[table.name] = of_document(table.request, recovery=recovery, expiry=expiry)
+        except KeyError as missing:
+            _fail(f"{table.location}: the table has no {missing.args[0]}.")
     return found
 
 

@@ -15,6 +15,13 @@ def from_request(request: dict[str, Any], location: Location) -> TableSeed:
 
 def from_description(description: dict[str, Any], location: Location) -> TableSeed:
     """Returns a table with the settings of a TableDescription. Raises SeedError."""
+    for name in ("BillingModeSummary", "StreamSpecification", "TableClassSummary"):
+        if not isinstance(description.get(name) or {}, dict):
+            raise SeedError(f"{name} must be an object.")
+    for name in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes"):
+        indexes = description.get(name) or []
+        if not isinstance(indexes, list) or not all(isinstance(each, dict) for each in indexes):
+            raise SeedError(f"{name} must be a list of objects.")
     summary = description.get("BillingModeSummary") or {}
     request = select(description, "TableName", "AttributeDefinitions", "KeySchema", "OnDemandThroughput")
     on_demand = summary.get("BillingMode") == "PAY_PER_REQUEST"
