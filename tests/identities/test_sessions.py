@@ -96,15 +96,21 @@ def test_trust_in_a_user_is_enough_and_trust_in_the_account_needs_a_policy(
 
 
 def test_missing_role_looks_like_one_that_is_denied(identity_world: IdentityWorld) -> None:
-    key = identity_world.user("alice", allow("sts:AssumeRole"))
-    for arn in (entity_arn("role/missing"), ROLE.replace(ACCOUNT, "444455556666")):
-        code, text = error_of(
-            identity_world.client("sts", key).assume_role, RoleArn=arn, RoleSessionName="work"
-        )
-        assert (code, text) == (
-            "AccessDenied",
-            f"User: {ALICE} is not authorized to perform: sts:AssumeRole on resource: {arn}",
-        )
+    world = identity_world
+    world.iam.create_role(RoleName="distrustful", AssumeRolePolicyDocument=trust(entity_arn("user/bob")))
+    deny = {"Effect": "Deny", "Action": "sts:*", "Resource": "*"}
+    entitled, denied = world.user("alice", allow("sts:AssumeRole")), world.user("carol", deny)
+    for key, caller, cause in (
+        (entitled, ALICE, "because no role trust policy allows the sts:AssumeRole action"),
+        (denied, entity_arn("user/carol"), "with an explicit deny in an identity-based policy"),
+    ):
+        call = world.client("sts", key).assume_role
+        existing = entity_arn("role/distrustful")
+        for arn in (existing, entity_arn("role/missing"), existing.replace(ACCOUNT, "444455556666")):
+            assert error_of(call, RoleArn=arn, RoleSessionName="work") == (
+                "AccessDenied",
+                f"User: {caller} is not authorized to perform: sts:AssumeRole on resource: {arn} {cause}",
+            )
 
 
 def test_external_id_is_a_condition(identity_world: IdentityWorld) -> None:

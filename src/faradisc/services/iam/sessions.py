@@ -12,7 +12,7 @@ from faradisc.auth.credentials_file import new_key
 from faradisc.auth.identities import Identities, Role
 from faradisc.auth.keyring import compiled
 from faradisc.auth.policy.evaluate import evaluate
-from faradisc.auth.policy.model import Request, Value
+from faradisc.auth.policy.model import CompiledPolicy, Request, Value
 from faradisc.auth.session_tokens import Session
 from faradisc.services.iam.asking import Ask, Members, checked_policy, checked_tags, managed, size_of
 from faradisc.services.iam.errors import AccessDenied, PackedPolicyTooLarge, ValidationError
@@ -23,6 +23,7 @@ OWN_S: Final = 43_200
 POLICY_CHARACTERS_MAX: Final = 2048
 PACKED_BYTES_MAX: Final = 8192
 """Of a session's policies and tags. Assumed: the service states only a share in percent."""
+_NO_TRUST: Final = CompiledPolicy("trust", "", (), (), frozenset())
 _ANY_CODE_IS_WRONG: Final = "MultiFactorAuthentication failed with invalid MFA one time pass code."
 
 
@@ -68,14 +69,13 @@ def assume_role(state: Identities, ask: Ask) -> Members:
     request = ask.request
     arn = request["RoleArn"]
     role = state.roles.get(arn.rpartition("/")[2].lower())
-    if role is None or role.arn(ask.account) != arn:  # a caller does not learn which roles there are
-        raise AccessDenied(
-            f"User: {ask.caller.arn} is not authorized to perform: sts:AssumeRole on resource: {arn}"
-        )
+    if role is not None and role.arn(ask.account) != arn:
+        role = None
     _check_mfa(ask)
     tags, transitive = _session_tags(ask)
     source = _source_identity(ask)
     _check_rights(ask, role, _context(ask, role))
+    assert role is not None, "one that is missing trusts nobody"
     seconds = request.get("DurationSeconds", ASSUMED_S)
     if seconds > role.session_s_max:
         raise ValidationError(
@@ -115,21 +115,24 @@ def assume_role(state: Identities, ask: Ask) -> Members:
     return members
 
 
-def _check_rights(ask: Ask, role: Role, context: Mapping[str, Value]) -> None:
-    """Raises AccessDenied unless the role's trust policy and the caller's policies allow the session."""
+def _check_rights(ask: Ask, role: Role | None, context: Mapping[str, Value]) -> None:
+    """Raises AccessDenied unless the role's trust policy and the caller's policies allow the session.
+
+    A role that is missing is denied in the same words as one that does not trust the caller.
+    """
     actions = ["sts:AssumeRole"]
     actions += ["sts:TagSession"] if "Tags" in ask.request else []
     actions += ["sts:SetSourceIdentity"] if "SourceIdentity" in ask.request else []
-    trust = compiled(role.trust, f"role{role.path}{role.name}", "trust")
+    trust = _NO_TRUST if role is None else compiled(role.trust, f"role{role.path}{role.name}", "trust")
     for action in actions:
-        tested = Request(ask.caller, action, role.arn(ask.account), ask.account, context)
+        tested = Request(ask.caller, action, ask.request["RoleArn"], ask.account, context)
         decision = evaluate(tested, replace(ask.policies, resource=trust))
         ask.decided(tested, decision)
         if not decision.allowed:
             raise AccessDenied(decision.sentence(tested))
 
 
-def _context(ask: Ask, role: Role) -> dict[str, Value]:
+def _context(ask: Ask, role: Role | None) -> dict[str, Value]:
     request = ask.request
     context = dict(ask.context)
     context["sts:rolesessionname"] = request["RoleSessionName"]
@@ -139,7 +142,8 @@ def _context(ask: Ask, role: Role) -> dict[str, Value]:
         context["sts:sourceidentity"] = request["SourceIdentity"]
     if "TransitiveTagKeys" in request:
         context["sts:transitivetagkeys"] = tuple(request["TransitiveTagKeys"])
-    return context | {f"aws:resourcetag/{key.lower()}": value for key, value in role.tags.items()}
+    tags = {} if role is None else role.tags
+    return context | {f"aws:resourcetag/{key.lower()}": value for key, value in tags.items()}
 
 
 def _session_tags(ask: Ask) -> tuple[dict[str, str], tuple[str, ...]]:

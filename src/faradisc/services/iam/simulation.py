@@ -18,6 +18,7 @@ from faradisc.auth.policy.model import (
     Request,
     Value,
 )
+from faradisc.auth.session_tokens import Session
 from faradisc.services.iam.asking import Ask, Members, find, page
 from faradisc.services.iam.errors import InvalidInput, NoSuchEntity
 
@@ -33,21 +34,15 @@ def simulate_principal_policy(state: Identities, ask: Ask) -> Members:
     holder = None if kind is None else find(state, kind, arn.rpartition("/")[2])
     if holder is None or holder.arn(ask.account) != arn:
         raise NoSuchEntity(f"The entity {arn} cannot be found.")
+    keyring = ask.keyring
     if kind == "Role":
-        session = f"{holder.name}/simulation"
-        principal = Principal(
-            f"arn:aws:sts::{ask.account}:assumed-role/{session}",
-            ask.account,
-            "session",
-            user_id=f"{holder.id}:simulation",
-            session_name="simulation",
-            role_arn=arn,
-            tags=holder.tags,
-        )
-    else:
-        tags = holder.tags if kind == "User" else {}
-        principal = Principal(arn, ask.account, "user", name=holder.name, user_id=holder.id, tags=tags)
-    return _simulate(ask, principal, ask.keyring.policies_of(holder))
+        key, now_s = holder.name.lower(), ask.now_s
+        role = keyring.identity_of_session(Session("", "role", now_s, now_s, key, holder.id, "simulation"))
+        assert role is not None
+        return _simulate(ask, role.principal, role.policies)
+    tags = holder.tags if kind == "User" else {}
+    user = Principal(arn, ask.account, "user", name=holder.name, user_id=holder.id, tags=tags)
+    return _simulate(ask, user, keyring.policies_of(holder))
 
 
 def simulate_custom_policy(state: Identities, ask: Ask) -> Members:
