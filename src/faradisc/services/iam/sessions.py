@@ -75,7 +75,7 @@ def assume_role(state: Identities, ask: Ask) -> Members:
     tags, transitive = _session_tags(ask)
     source = _source_identity(ask)
     _check_rights(ask, role, _context(ask, role))
-    assert role is not None, "one that is missing trusts nobody"
+    assert role is not None, "a missing one has an empty trust policy"
     seconds = request.get("DurationSeconds", ASSUMED_S)
     if seconds > role.session_s_max:
         raise ValidationError(
