@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import click
 
-from faradisc.cli.failing import fail
+from faradisc.cli.failing import done_or_failed, fail
 
 KEY_ID = re.compile(r"[A-Za-z0-9_]{3,128}")
 SECRET_CHARACTERS_MIN = 8
@@ -59,7 +57,7 @@ def add(path: str, access_key_id: str | None, secret_stdin: bool, temporary: int
     if len(secret) < SECRET_CHARACTERS_MIN:
         fail(f"A secret has at least {SECRET_CHARACTERS_MIN} characters.")
     key = AccessKey(access_key_id or made.key_id, secret, made.token, made.expires_s)
-    _run(lambda: CredentialsFile(path).add(key, now_s, entropy))
+    done_or_failed(lambda: CredentialsFile(path).add(key, now_s, entropy))
     click.echo(f"AWS_ACCESS_KEY_ID={key.key_id}")
     if not secret_stdin:
         click.echo(f"AWS_SECRET_ACCESS_KEY={key.secret}")
@@ -76,7 +74,7 @@ def list_(path: str) -> None:
 
     rows = [
         (key_id, f"created {_time(created_s)}", "" if expires_s is None else f"until {_time(expires_s)}")
-        for key_id, created_s, expires_s in _run(CredentialsFile(path).listed)
+        for key_id, created_s, expires_s in done_or_failed(CredentialsFile(path).listed)
     ]
     if rows:
         print_table(("access key id", "created", "end"), rows)
@@ -89,18 +87,9 @@ def revoke(path: str, access_key_id: str) -> None:
     """Delete an access key."""
     from faradisc.auth.credentials_file import CredentialsFile  # noqa: PLC0415
 
-    _run(lambda: CredentialsFile(path).revoke(access_key_id))
+    done_or_failed(lambda: CredentialsFile(path).revoke(access_key_id))
     click.echo(f"revoked {access_key_id}")
 
 
 def _time(epoch_s: int) -> str:
     return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _run(action: Callable[[], Any]) -> Any:
-    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415
-
-    try:
-        return action()
-    except SealedFileError as error:
-        fail(str(error))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from faradisc.cli.failing import fail
+from faradisc.cli.failing import done_or_failed, fail
 
 if TYPE_CHECKING:
     from faradisc.engine.encryption.key_file import KeyFile
@@ -53,11 +53,11 @@ def create(path: str, alias: str | None, description: str, region: str, account:
 
     file, now_s = _file(path), _now_s()
     checked = None if alias is None else _alias(alias)
-    made = _run(
+    made = done_or_failed(
         lambda: file.create(now_s, SystemEntropy(), region=region, account=account, description=description)
     )
     if checked is not None:
-        _run(lambda: file.set_alias(checked, made["arn"], now_s))
+        done_or_failed(lambda: file.set_alias(checked, made["arn"], now_s))
     click.echo(made["arn"])
 
 
@@ -67,7 +67,7 @@ def list_(path: str) -> None:
     """List the master keys: ARN, state, aliases."""
     from faradisc.cli.tables import print_table  # noqa: PLC0415 - slow to import
 
-    entries = _run(lambda: _file(path).read())["keys"].values()
+    entries = done_or_failed(lambda: _file(path).read())["keys"].values()
     print_table(
         ("key", "state", "aliases"),
         [(each["arn"], _state(each), ", ".join(each["aliases"])) for each in entries],
@@ -81,7 +81,7 @@ def describe(path: str, key: str) -> None:
     """Show one master key."""
     from faradisc.engine.encryption.key_file import find_entry  # noqa: PLC0415
 
-    _, entry = _run(lambda: find_entry(_file(path).read(), key))
+    _, entry = done_or_failed(lambda: find_entry(_file(path).read(), key))
     click.echo(f"arn          {entry['arn']}")
     click.echo(f"state        {_state(entry)}")
     click.echo(f"aliases      {', '.join(entry['aliases'])}")
@@ -97,7 +97,7 @@ def rotate(path: str, key: str) -> None:
     """Give a master key a new version. Servers wrap the data keys of their tables with it."""
     from faradisc.clock import SystemEntropy  # noqa: PLC0415
 
-    entry = _run(lambda: _file(path).rotate(key, _now_s(), SystemEntropy()))
+    entry = done_or_failed(lambda: _file(path).rotate(key, _now_s(), SystemEntropy()))
     click.echo(f"{entry['arn']} has {len(entry['versions'])} versions")
 
 
@@ -148,7 +148,7 @@ def delete(path: str, key: str, *, yes: bool) -> None:
     """Delete a master key at once, and with it all data of its tables and backups."""
     if not yes:
         fail("Nothing that this key protects can be read after its deletion; add --yes if that is intended.")
-    _run(lambda: _file(path).delete(key, _now_s()))
+    done_or_failed(lambda: _file(path).delete(key, _now_s()))
     click.echo(f"deleted {key}")
 
 
@@ -159,7 +159,7 @@ def delete(path: str, key: str, *, yes: bool) -> None:
 def alias(path: str, name: str, key: str) -> None:
     """Make the alias NAME, such as alias/orders, name a master key. Tables keep the key that they have."""
     checked = _alias(name)
-    _run(lambda: _file(path).set_alias(checked, key, _now_s()))
+    done_or_failed(lambda: _file(path).set_alias(checked, key, _now_s()))
 
 
 @keys.command(name="open")
@@ -178,7 +178,7 @@ def open_(file: BinaryIO) -> None:
     from faradisc.engine.sealing.sealers import Sealers  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
 
-    sealers, service = Sealers(), _run(of_environment)
+    sealers, service = Sealers(), done_or_failed(of_environment)
     if service is not None:
         DataKeys(sealers, SystemEntropy(), service)
     try:
@@ -210,7 +210,7 @@ def _alias(name: str) -> str:
 
 
 def _change(path: str, key: str, change: Callable[[dict[str, Any]], None]) -> None:
-    entry = _run(lambda: _file(path).change_key(key, _now_s(), change))
+    entry = done_or_failed(lambda: _file(path).change_key(key, _now_s(), change))
     click.echo(f"{entry['arn']}: {_state(entry)}")
 
 
@@ -222,12 +222,3 @@ def _state(entry: dict[str, Any]) -> str:
 
 def _time(epoch_s: int) -> str:
     return datetime.fromtimestamp(epoch_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _run(action: Callable[[], Any]) -> Any:
-    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415
-
-    try:
-        return action()
-    except SealedFileError as error:
-        fail(str(error))
