@@ -1,4 +1,4 @@
-"""The program of docs/guide/encryption.md runs; the example of docs/formats/sealed-rows.md opens."""
+"""The example of docs/formats/sealed-rows.md opens."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from faradisc.engine.sealing.sealer import Sealer
 from faradisc.engine.sealing.state import SealState
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-def test_the_guide_runs() -> None:
-    guide = (DOCS / "guide" / "encryption.md").read_text()
-    (program,) = re.findall(r"^```python\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
-    exec(compile(program, "encryption.md", "exec"), {})
 
 
 def test_the_sealed_example_opens() -> None:
