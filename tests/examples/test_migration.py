@@ -168,7 +168,7 @@ def test_migration_under_load(tmp_path: Path) -> None:
 def test_longer_migration_of_a_server_on_disk(tmp_path: Path) -> None:
     root = tmp_path / "s3"
     with Server("--data-dir", str(tmp_path / "data"), "--s3-root", str(root)) as server:
-        load = Load(lambda: connect(server.url, resource=True).meta.client, programs=6, before=5_000)
+        load = Load(lambda: connect(server.url, resource=True).meta.client, programs=4, before=1_000)
         migrate_under(load, root / "bucket")
         assert server.stop() == 0
 
