@@ -19,7 +19,7 @@ from faradisc.storage.api import Batch, Closed, Conflict, Full, IOFailed, NewerF
 from faradisc.storage.postgres import connecting, pool, store
 from faradisc.storage.postgres.connecting import connector
 from faradisc.storage.postgres.errors import translated
-from faradisc.storage.postgres.pool import Connection
+from faradisc.storage.postgres.pool import Connection, Pool
 from faradisc.storage.postgres.private import PrivatePostgres
 from faradisc.storage.postgres.store import PostgresStore, open_postgres
 from faradisc.storage.testing.contract import OTHER, PART, applied, contents, put
@@ -512,5 +512,44 @@ def test_a_closed_store_wakes_no_one(dsn: str) -> None:
                     await opened_store.get(PART, [b"k"])
             await closing
             assert sorted(await asyncio.gather(*commits)) == [[1], [2], [3]]
+
+    asyncio.run(play())
+
+
+class _Double:
+    """A connection that knows only whether it was terminated."""
+
+    deadline_s = 0.0
+    terminated = False
+
+    def is_closed(self) -> bool:
+        return self.terminated
+
+    def terminate(self) -> None:
+        self.terminated = True
+
+    async def close(self) -> None:
+        self.terminated = True
+
+
+def test_a_broken_connection_ends_the_idle_ones_which_are_mostly_broken_too() -> None:
+    async def play() -> None:
+        made: list[Any] = []
+
+        async def connect() -> Any:
+            made.append(_Double())
+            return made[-1]
+
+        connections = Pool(connect, 3)
+        used = [await connections.take(10) for _ in range(3)]
+        for each in used[1:]:
+            connections.give(each)
+        connections.give(used[0], broken=True)
+        assert [each.terminated for each in made] == [True] * 3
+        again = [await asyncio.wait_for(connections.take(10), 5) for _ in range(3)]
+        assert again == made[3:]
+        for each in again:
+            connections.give(each)
+        await connections.close()
 
     asyncio.run(play())

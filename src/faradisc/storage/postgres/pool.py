@@ -87,6 +87,9 @@ class Pool:
         self._used.discard(connection)
         if broken or connection.is_closed():
             connection.terminate()
+            while self._idle:  # mostly broken too, and the next call must not find that out
+                self._idle.pop().terminate()
+                self._count -= 1
             self._lost_one()
         else:
             self._offer(connection)

@@ -414,7 +414,7 @@ async def _opened(
     size: int,
     leave: Callable[[], object] | None,
     *,
-    create: bool,
+    create: bool = True,
 ) -> PostgresStore:
     connection = await _first(connect)
     try:
