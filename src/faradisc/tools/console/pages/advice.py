@@ -55,7 +55,9 @@ async def _findings(session: Session, hours: int, box: ui.column) -> None:
             with ui.card().classes("w-full"):
                 with ui.row().classes("items-center"):
                     ui.badge(finding.level).props(f"color={_COLORS[finding.level]}")
-                    ui.link(finding.title, table_path(finding.table))
+                    ui.link(finding.title, table_path(finding.table)).style(
+                        "color: inherit; overflow-wrap: anywhere"
+                    )
                 ui.label(finding.evidence)
                 ui.label(f"Effect: {effect_text(finding.effect)}")
                 with ui.expansion("The change as code"):
