@@ -1,0 +1,1 @@
+export default { globalSetup: "./setup.mjs", globalTeardown: "./teardown.mjs", testMatch: ["**/*.test.cjs"] };

@@ -1,0 +1,5 @@
+import { startFaradisc } from "../faradisc.mjs";
+
+export default async () => {
+  globalThis.faradisc = await startFaradisc();
+};

@@ -1,0 +1,1 @@
+export default () => globalThis.faradisc.stop();
