@@ -204,7 +204,7 @@ def test_a_hot_key_is_found(page: Any, served: Served) -> None:
 def test_hostile_items_are_shown_as_text(page: Any, served: Served) -> None:
     create(served, "hostile")
     page.on("dialog", lambda dialog: pytest.fail("a script ran"))
-    wide = {f"a{at}": {"S": "x"} for at in range(3000)}
+    wide = {f"a{at}": {"S": "x"} for at in range(10_000)}
     key = {"pk": {"S": HOSTILE}, "sk": {"S": "\u202egnp.exe"}}
     served.dynamodb.put_item(
         TableName="hostile", Item={**key, HOSTILE: {"M": {HOSTILE: {"S": HOSTILE}}}, **wide}

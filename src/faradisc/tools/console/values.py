@@ -111,7 +111,7 @@ def value_of(kind: str, text: str) -> Value:
     """Returns the value that was typed into a form. Raises ValueMistake."""
     match kind:
         case "S":
-            return {"S": text}
+            return {"S": _storable(text)}
         case "N":
             if not _NUMBER.fullmatch(text.strip()):
                 raise ValueMistake(f"{text.strip()[:40]!r} is not a number.")
@@ -126,6 +126,13 @@ def value_of(kind: str, text: str) -> Value:
             return {"NULL": True}
         case _:
             return checked({kind: _json(text)})
+
+
+def _storable(text: str) -> str:
+    """Returns a text that has a form in UTF-8. Raises ValueMistake for half of a surrogate pair."""
+    if _SURROGATE.search(text):
+        raise ValueMistake("Text has half of a surrogate pair, which cannot be stored.")
+    return text
 
 
 def _json(text: str) -> Any:
@@ -164,7 +171,7 @@ def checked(value: Any, path: str = "the value") -> Value:
         raise ValueMistake(f"{path} is of type {kind} and needs {words}.")
     match kind:
         case "M":
-            return {"M": {name: checked(each, f"{path}.{name}") for name, each in content.items()}}
+            return {"M": {_storable(name): checked(each, f"{path}.{name}") for name, each in content.items()}}
         case "L":
             return {"L": [checked(each, f"{path}[{at}]") for at, each in enumerate(content)]}
         case "SS" | "NS" | "BS":
@@ -172,7 +179,7 @@ def checked(value: Any, path: str = "the value") -> Value:
         case "N" | "B":
             return value_of(kind, content)
         case "S":
-            return {"S": str(content)}
+            return {"S": _storable(str(content))}
         case _:
             return {kind: content}
 
@@ -195,7 +202,7 @@ def item_of(text: str) -> Item:
     document = _json(text)
     if not isinstance(document, dict):
         raise ValueMistake('An item is an object of typed values, such as {"id": {"S": "1"}}.')
-    return {name: checked(value, name) for name, value in document.items()}
+    return {_storable(name): checked(value, name) for name, value in document.items()}
 
 
 def item_text(item: Item) -> str:
