@@ -78,3 +78,9 @@ def test_code_is_escaped_by_the_rules_of_its_language() -> None:
     statement = partiql_code(operation, request) or ""
     assert "\"pk\" = 'it''s \"x\"\n'" in statement
     assert statement.endswith('ORDER BY "sk" DESC')
+
+
+def test_a_value_with_a_hash_is_no_name_of_an_attribute() -> None:
+    form = Form("t", partition="CUSTOMER#007", sort=Term(text="#n0 :v0"))
+    statement = partiql_code(*request_of(form, TABLE))
+    assert statement == """SELECT * FROM "t" WHERE "pk" = 'CUSTOMER#007' AND "sk" = '#n0 :v0'"""

@@ -100,8 +100,12 @@ def partiql_code(operation: str, request: Mapping[str, Any]) -> str | None:
     names, values = request.get("ExpressionAttributeNames", {}), request.get("ExpressionAttributeValues", {})
 
     def said(expression: str) -> str:
-        with_values = re.sub(r":\w+", lambda found: literal(values[found[0]]), _functions(expression))
-        return re.sub(r"#\w+", lambda found: quoted(names[found[0]]), with_values)
+        # In one pass: a value may contain what looks like the name of an attribute.
+        return re.sub(
+            r"([:#])\w+",
+            lambda found: literal(values[found[0]]) if found[1] == ":" else quoted(names[found[0]]),
+            _functions(expression),
+        )
 
     columns = said(request["ProjectionExpression"]) if "ProjectionExpression" in request else "*"
     source = quoted(request["TableName"])

@@ -18,15 +18,15 @@ BATCH: Final = 40
 """Tables that are described at the same time."""
 _COLUMNS: Final = (
     ("name", "Table", 170),
-    ("status", "Status", 85),
+    ("status", "Status", 80),
     ("keys", "Keys", 95),
     ("items", "Items", 75),
     ("size", "Size", 85),
-    ("mode", "Mode", 125),
-    ("indexes", "Indexes", 85),
+    ("mode", "Mode", 115),
+    ("indexes", "Indexes", 80),
     ("stream", "Stream", 105),
     ("expiry", "Expiry", 80),
-    ("backups", "Backups", 110),
+    ("backups", "Backups", 135),
 )
 
 
@@ -133,7 +133,7 @@ async def _later(session: Session, name: str) -> dict[str, Any]:
     recovery = await optional("DescribeContinuousBackups", request, "ContinuousBackupsDescription", {})
     backups = await optional("ListBackups", request, "BackupSummaries", [])
     parts = [recovery_text(recovery)] if recovery_text(recovery) != "off" else []
-    parts += [f"{len(backups)} on demand"] if backups else []
+    parts += [f"{len(backups)} kept"] if backups else []
     return {"expiry": expiry.get("AttributeName", ""), "backups": ", ".join(parts)}
 
 
