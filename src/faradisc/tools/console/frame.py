@@ -21,6 +21,12 @@ from nicegui.elements.dialog import Dialog
 from faradisc.tools.console.endpoint import Endpoint, Failure, Key
 from faradisc.tools.console.parts import heading
 
+FOCUSABLE = """<script>
+new MutationObserver(() => {
+  for (const box of document.querySelectorAll(".q-table__middle:not([tabindex])")) box.tabIndex = 0;
+}).observe(document, {childList: true, subtree: true});
+</script>"""
+"""Lets the keyboard scroll tables that are wider than the page."""
 STYLE = Path(__file__).with_name("style.css").read_text()
 
 EXPIRED = ("UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationToken")
@@ -113,6 +119,7 @@ async def shown(body: Callable[[], Awaitable[None]]) -> None:
 def frame(session: Session, title: str, table: str | None) -> Iterator[None]:
     """Draws header and navigation around the content."""
     ui.add_css(STYLE)
+    ui.add_head_html(FOCUSABLE)
     ui.button.default_props("no-caps unelevated")
     ui.toggle.default_props("no-caps unelevated")
     ui.colors(

@@ -51,7 +51,7 @@ class History:
         self._metrics = ui.echart({}).classes("w-full").style("height: 280px")
         self._title = heading("Auto scaling and alarms")
         self._events = ui.echart({}).classes("w-full")
-        self._states = note()
+        self._states = note().classes("whitespace-pre-line")
         update = guarded(self._update)
         self._hours.on_value_change(update)
         ui.timer(POLL_S, update)
@@ -73,7 +73,7 @@ class History:
         rows, bands = await self._bands(begin, end)
         self._title.set_visibility(bool(rows))
         self._events.style(f"height: {70 + LINE_PX * len(rows)}px")
-        category = {"type": "category", "data": rows, "axisLabel": {**CHART_TEXT, "overflow": "truncate"}}
+        category = {"type": "category", "data": rows, "axisLabel": _ROW}
         _show(self._events, bands, {"xAxis": axis, "yAxis": {**category, "inverse": True}, **_EVENTS})
 
     async def _series(self, begin: datetime, end: datetime) -> list[dict[str, Any]]:
@@ -110,10 +110,11 @@ class History:
             changes = sorted((each["Timestamp"], orjson.loads(each["HistoryData"])) for each in items)
             state = changes[0][1]["oldState"]["stateValue"] if changes else alarm["StateValue"]
             since = begin
+            row = self._row(alarm["AlarmName"])
             for at, change in changes:
-                bands.append(_band(alarm["AlarmName"], state, since, at))
+                bands.append(_band(row, state, since, at))
                 since, state = at, change["newState"]["stateValue"]
-            bands.append(_band(alarm["AlarmName"], state, since, end))
+            bands.append(_band(row, state, since, end))
         request = {"ServiceNamespace": "dynamodb"}
         found = await self._listed(
             "application-autoscaling", "DescribeScalingActivities", request, "ScalingActivities"
@@ -130,10 +131,16 @@ class History:
             {"type": "scatter", "symbol": "diamond", "symbolSize": 16, "color": "#4263eb", "data": data}
             for data in points.values()
         ]
-        self._states.text = "; ".join(
-            f"{each['AlarmName']} is {each['StateValue']}: {each.get('StateReason', '')}" for each in mine
+        self._states.text = "\n".join(
+            f"{self._row(each['AlarmName'])}: {each.get('StateReason', '')}"
+            for each in mine
+            if each["StateValue"] == "ALARM"
         )
-        return [*points, *(each["AlarmName"] for each in mine)], [*scaled, *bands]
+        return [*points, *(self._row(each["AlarmName"]) for each in mine)], [*scaled, *bands]
+
+    def _row(self, alarm: str) -> str:
+        """Returns an alarm's name without what all alarms of auto scaling begin with."""
+        return alarm.removeprefix(f"TargetTracking-table/{self._table}-")
 
     async def _listed(self, service: str, operation: str, request: dict[str, Any], member: str) -> list[Any]:
         """Returns a list that a service answers; nothing where the endpoint has no such service."""
@@ -174,12 +181,20 @@ def _ms(at: datetime) -> int:
     return int(at.timestamp() * 1000)
 
 
-_SIDES: Final = {"left": 90, "right": 60}
+_SIDES: Final = {"left": 110, "right": 60}
+_ROW: Final = {**CHART_TEXT, "width": 96, "overflow": "truncate", "fontSize": 11}
+_LINES: Final = {"lineStyle": {"color": "rgba(134, 142, 150, .25)"}}
 _METRICS: Final[dict[str, Any]] = {
     "tooltip": {"trigger": "axis"},
     "legend": {"textStyle": CHART_TEXT, "type": "scroll", "top": 0},
     "yAxis": [
-        {"type": "value", "axisLabel": CHART_TEXT, "name": "units/s", "nameTextStyle": CHART_TEXT},
+        {
+            "type": "value",
+            "axisLabel": CHART_TEXT,
+            "name": "units/s",
+            "nameTextStyle": CHART_TEXT,
+            "splitLine": _LINES,
+        },
         {
             "type": "value",
             "axisLabel": CHART_TEXT,
