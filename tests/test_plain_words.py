@@ -67,6 +67,7 @@ LITERAL = {
             "tests/browser/*.py",
             "src/faradisc/tools/planner/report/*.py",
             "tests/unit/charts/*.py",
+            "tests/unit/console/*.py",
             "tests/unit/report/*.py",
         )
     },
