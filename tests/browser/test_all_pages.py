@@ -5,14 +5,12 @@ With FARADISC_SCREENSHOTS=DIR the pictures of docs/guide/console.md are written 
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
 import subprocess
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +21,7 @@ import pytest
 from botocore.config import Config
 
 from browser.conftest import Served
-from browser.test_console import create
+from browser.test_console import create, lift_limits
 
 pytestmark = pytest.mark.slow
 
@@ -169,11 +167,7 @@ def test_a_thousand_tables_and_many_items_are_shown_at_once(page: Any, served: S
     page.get_by_label("Filter tables").fill("many-0999")
     page.locator(".ag-row", has_text="many-0999").get_by_text("ACTIVE").wait_for()
     create(served, "large")
-    off = json.dumps({"profile": "off"}).encode()
-    lever = urllib.request.Request(
-        f"{served.endpoint}/_faradisc/capacity/large", off, {"Content-Type": "application/json"}
-    )
-    urllib.request.urlopen(lever, timeout=20).close()
+    lift_limits(served, "large")
     for at in range(0, 100_000, 25):
         items = [{"pk": {"S": f"p{n}"}, "sk": {"S": "s"}, "n": {"N": str(n)}} for n in range(at, at + 25)]
         rest = {"large": [{"PutRequest": {"Item": item}} for item in items]}
