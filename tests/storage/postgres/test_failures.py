@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import subprocess
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
@@ -11,6 +12,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
@@ -20,7 +22,7 @@ from faradisc.storage.postgres import connecting, pool, store
 from faradisc.storage.postgres.connecting import connector
 from faradisc.storage.postgres.errors import translated
 from faradisc.storage.postgres.pool import Connection, Pool
-from faradisc.storage.postgres.private import PrivatePostgres
+from faradisc.storage.postgres.private import SOCKET_NAME, PrivatePostgres
 from faradisc.storage.postgres.store import PostgresStore, open_postgres
 from faradisc.storage.testing.contract import OTHER, PART, applied, contents, put
 from fixtures.postgres import QUICK, needs_programs, temporary_place
@@ -553,3 +555,47 @@ def test_a_broken_connection_ends_the_idle_ones_which_are_mostly_broken_too() ->
         await connections.close()
 
     asyncio.run(play())
+
+
+def test_a_host_that_never_answers_does_not_hide_the_others(server: PrivatePostgres, dsn: str) -> None:
+    """As behind a cut cable: a connection that is made, and on which nothing comes."""
+    silent = temporary_place(f"silent-{uuid.uuid4().hex}")
+    silent.mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(silent / SOCKET_NAME))
+        listener.listen()
+        found = parse_qs(urlsplit(dsn).query)["host"][0]
+        both = dsn.replace(f"host={quote(found, safe='')}", f"host={silent},{found}")
+        assert both != dsn
+
+        async def play() -> None:
+            async with asyncio.timeout(connecting.CONNECT_S):
+                await (await connector(both)()).close()
+
+        asyncio.run(play())
+    shutil.rmtree(silent)
+
+
+@pytest.mark.parametrize(
+    ("dsn", "hosts"),
+    [
+        ("postgresql://u:p@a,b:6/d?x=1", ["postgresql://u:p@a/d?x=1", "postgresql://u:p@b:6/d?x=1"]),
+        ("postgresql://a/d", ["postgresql://a/d"]),
+        ("postgresql:///d?host=/a", ["postgresql:///d?host=/a"]),
+        (
+            "postgresql://u@/d?host=a,b&port=7,8",
+            [f"postgresql://u@/d?host={h}" for h in ("a&port=7", "b&port=8")],
+        ),
+        ("postgresql://u@/d?host=a,b&port=7", [f"postgresql://u@/d?host={h}&port=7" for h in "ab"]),
+    ],
+)
+def test_an_address_of_several_hosts_is_an_address_for_each(dsn: str, hosts: list[str]) -> None:
+    assert connecting.hosts_of(dsn) == hosts
+
+
+def test_of_several_failed_hosts_the_reason_that_says_most_is_reported(dsn: str) -> None:
+    found = parse_qs(urlsplit(dsn).query)["host"][0]
+    absent = dsn.replace("/postgres?", "/absent?").replace(
+        f"host={quote(found, safe='')}", f"host=/none,{found}"
+    )
+    assert "the database of the address does not exist" in _error_of(absent)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit, urlunsplit
 
 from faradisc.errors import StorageError
 from faradisc.storage.api import NewerFormat
@@ -61,23 +62,30 @@ class AsyncpgConnection:
 def connector(dsn: str) -> Callable[[], Awaitable[Connection]]:
     """Returns the function that connects, and raises StorageError. Raises StorageError for a wrong address.
 
-    The schema is `faradisc`, or the one that `search_path` of the address names.
+    The schema is `faradisc`, or the one that `search_path` of the address names. All hosts of an address are
+    tried at once, because asyncpg has one timeout for all of them: after a host whose network drops packets
+    it would not come to the next.
     """
     try:
         import asyncpg  # noqa: PLC0415 - an extra
     except ImportError:
         raise StorageError(NO_LIBRARY) from None
     settings = {**SESSION, "search_path": schema_of(dsn)}
+    addresses = hosts_of(dsn)
 
     async def connect() -> Connection:
-        try:
-            raw = await asyncpg.connect(
-                dsn,
+        attempts = [
+            asyncpg.connect(
+                address,
                 target_session_attrs="read-write",
                 timeout=CONNECT_S,
                 statement_cache_size=0,
                 server_settings=settings,
             )
+            for address in addresses
+        ]
+        try:
+            raw = await (attempts[0] if len(attempts) == 1 else _first_of(attempts))
         except Exception as error:
             raise translated(error) from error
         return AsyncpgConnection(raw)
@@ -95,6 +103,44 @@ def schema_of(dsn: str) -> str:
     if parts.scheme not in ("postgresql", "postgres"):
         raise StorageError("The address of PostgreSQL has the form postgresql://user:password@host/database.")
     return query.get("search_path", [SCHEMA])[-1]
+
+
+def hosts_of(dsn: str) -> list[str]:
+    """Returns an address for each host of an address."""
+    parts = urlsplit(dsn)
+    user, at, named = parts.netloc.rpartition("@")
+    if named:
+        return [urlunsplit(parts._replace(netloc=user + at + host)) for host in named.split(",")]
+    query = dict(parse_qsl(parts.query))
+    hosts, ports = query.get("host", "").split(","), query.get("port", "").split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    if len(hosts) == 1 or len(hosts) != len(ports):
+        return [dsn]
+    queries = [{**query, "host": host, "port": port} for host, port in zip(hosts, ports, strict=True)]
+    return [urlunsplit(parts._replace(query=urlencode(each))) for each in queries]
+
+
+async def _first_of(attempts: Sequence[Coroutine[Any, Any, Any]]) -> Any:
+    """Returns the first connection. Raises the error that says most when all attempts fail."""
+    tasks = [asyncio.ensure_future(attempt) for attempt in attempts]
+    errors: list[Exception] = []
+    connected = None
+    try:
+        for attempt in asyncio.as_completed(tasks):
+            try:
+                connected = await attempt
+            except Exception as error:
+                errors.append(error)
+            else:
+                return connected
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        for task in tasks:
+            if not task.cancelled() and task.exception() is None and task.result() is not connected:
+                task.result().terminate()
+    raise max(errors, key=lambda error: (sqlstate(error) != "", not isinstance(error, OSError)))
 
 
 async def prepare(connection: Connection, schema: str, *, create: bool) -> None:
