@@ -31,7 +31,8 @@ serve: $(VENV)/.compiled  ## install and serve on 127.0.0.1:8000, data in ./fara
 test: $(VENV)/.dev $(VENV)/.compiled lint types  ## the gate: lint, types and the fast tests
 	$(BIN)/pytest -n 2
 
-test-slow: $(VENV)/.dev  ## the long runs: crash rounds, the whole corpus, a million hostile requests
+test-slow: $(VENV)/.dev  ## the long runs: crash rounds, failovers, the whole corpus, a million hostile requests
+	$(PIP) install -c constraints.txt -e '.[dev,failover]'
 	$(BIN)/pytest -m slow -n 2
 	$(BIN)/pytest tests/conformance --encrypted -n 2
 

@@ -19,6 +19,7 @@ pytest_plugins = [
     "fixtures.exchanging",
     "fixtures.served",
     "fixtures.cluster",
+    "fixtures.patroni",
     "fixtures.streamed",
     "fixtures.other_services",
     "fixtures.access",

@@ -74,6 +74,7 @@ LITERAL = {
     "tests/unit/planner/test_set_iteration.py": dict.fromkeys(("visit", "visitor"), "ast.NodeVisitor"),
     "docs/reference/error-texts.md": {"fault": "CloudWatch's names of errors"},
     "src/faradisc/storage/postgres/private.py": {"nobody": "the operating system's user"},
+    "tests/fixtures/patroni.py": {"nobody": "the operating system's user"},
     "tests/fixtures/postgres.py": {"nobody": "the operating system's user"},
     "tests/storage/postgres/*": {"nobody": "the operating system's user"},
     "docs/guide/postgresql.md": {"nobody": "the operating system's user"},
