@@ -7,6 +7,7 @@ import pytest
 pytest.register_assert_rewrite("faradisc.storage.testing")  # so that a failure shows both sides
 
 pytest_plugins = [
+    "pytester",
     "fixtures.laws",
     "fixtures.in_process",
     "fixtures.postgres",

@@ -50,7 +50,8 @@ ROWS = (
     ("database", "tools.seeding", "tools.advisor"),
     ("streams", "tools.transfer", "tools.console"),
     ("tools.mcp",),
-    ("server", "local", "testing"),
+    ("server", "local"),
+    ("testing",),
     ("cli",),
     ("__main__",),
 )

@@ -115,6 +115,17 @@ def test_installed_command_serves(clean: Path, run: Run, tmp_path: Path) -> None
     assert "storage format" in run("inspect", "data").stdout
 
 
+def test_pytest_plugin_is_quiet_also_when_the_package_is_imported_before(clean: Path, tmp_path: Path) -> None:
+    subprocess.run([clean / "pip", "-q", "install", *CONSTRAINTS, "pytest"], check=True)
+    (tmp_path / "test_it.py").write_text("def test_it(): pass\n\ndef test_missing(dynamodb): pass\n")
+    program = "import faradisc, pytest; pytest.main(['-W', 'error', '-p', 'no:cacheprovider', 'test_it.py'])"
+    ended = subprocess.run(
+        [clean / "python", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "1 passed, 1 error" in ended.stdout, ended.stdout + ended.stderr
+    assert "pip install 'faradisc[local]'" in ended.stdout
+
+
 def test_doctor_names_every_missing_extra(run: Run) -> None:
     found = examined(run)
     assert found["libraries"]["result"] == "ok"

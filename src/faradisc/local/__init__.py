@@ -24,6 +24,6 @@ No port, no server, no credentials, no network. The clients and resources may be
 
 from faradisc.local.clients import client, database, reset, resource
 from faradisc.local.database import LocalDatabase
-from faradisc.local.patching import patch
+from faradisc.local.patching import patch, patched
 
-__all__ = ["LocalDatabase", "client", "database", "patch", "reset", "resource"]
+__all__ = ["LocalDatabase", "client", "database", "patch", "patched", "reset", "resource"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,6 +30,9 @@ from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.storage.api import Store
 from faradisc.storage.immediate import run
+
+LIMITS = ("conflict_rate", "conflict_seed", "throughput", "throughput_tables")
+"""Settings that a fork may have of its own."""
 
 
 class LocalDatabase:
@@ -91,7 +95,7 @@ class LocalDatabase:
         self.region = region or os.environ.get("AWS_DEFAULT_REGION") or Settings().region
         self._lock = threading.Lock()
         self._process = os.getpid()
-        settings = Settings(
+        self._settings = Settings(
             region=self.region,
             account=account,
             per_region=per_region,
@@ -109,7 +113,9 @@ class LocalDatabase:
             s3_root = self.path / "s3"
         logs = self.path / "logs" if self.path is not None else None
 
-        def open_database(store: Store, backups: BackupStorage, clock: Clock | None) -> Database:
+        def open_database(
+            store: Store, settings: Settings, backups: BackupStorage, clock: Clock | None
+        ) -> Database:
             return run(
                 Database.open(
                     store,
@@ -143,31 +149,36 @@ class LocalDatabase:
     def _open(self, store: Store, clock: Clock | None) -> None:
         self._store = store
         try:
-            self._database: Database | None = self._open_database(store, self._backups, clock)
+            self._database: Database | None = self._open_database(store, self._settings, self._backups, clock)
         except BaseException:
             run(store.close())
             raise
 
-    def fork(self, *, clock: Clock | None = None) -> LocalDatabase:
+    def fork(self, *, clock: Clock | None = None, **limits: Any) -> LocalDatabase:
         """Returns another database with the tables, items, streams and backups of this one, as if restarted.
 
         Neither sees later changes of the other. Rows are shared until one of the two writes to their part of
         a table, so the cost depends on the number of tables, not of items.
 
         clock: default: that of this database, so a test that moves it moves both.
+        limits: conflict_rate, conflict_seed, throughput, throughput_tables, where they are others.
 
-        Raises ValueError for a database in a directory, whose files have one owner.
+        Raises ValueError for a database in a directory, whose files have one owner. Raises
+        TypeError for another limit.
         """
         from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
 
         store, backups = self._store, self._backups
         if not isinstance(store, MemoryStore) or not isinstance(backups, MemoryBackupStorage):
             raise ValueError("only a LocalDatabase in memory can be forked")
+        if unknown := limits.keys() - LIMITS:
+            raise TypeError(f"fork() takes the limits {', '.join(LIMITS)}, not {', '.join(sorted(unknown))}")
         with self._exclusive():
             database = self._worked()
             run_whole(database.backend.catalog.throughput.save_all)
             twin = copy(self)
             twin._lock = threading.Lock()
+            twin._settings = replace(self._settings, **limits)
             twin._backups = backups.copy()
             twin._open(store.fork(), clock or database.backend.clock)
         return twin

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from faradisc.local.database import LocalDatabase
-from faradisc.local.redirecting import Redirection, begin, end
+from faradisc.local.redirecting import Redirection, begin, end, redirections
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +25,7 @@ class Patch:
 
     def __enter__(self) -> LocalDatabase:
         database = LocalDatabase(**self._settings) if self._given is None else self._given
-        redirection = Redirection(database.answer, database.region, self._strict)
+        redirection = Redirection(database, self._strict)
         begin(redirection)
         self._entered.append((database, redirection))
         return database
@@ -101,3 +101,8 @@ def patch(database: LocalDatabase | None = None, *, strict: bool = False, **sett
     if database is not None and (settings or not isinstance(database, LocalDatabase)):
         raise TypeError("patch() takes a LocalDatabase, or the settings of a new one")
     return Patch(database, strict, settings)
+
+
+def patched() -> list[LocalDatabase]:
+    """Returns the databases of the patches that are entered; the last one is in use."""
+    return [each.database for each in redirections()]

@@ -33,8 +33,9 @@ from botocore.regions import EndpointRulesetResolver
 from botocore.session import Session
 from botocore.signers import RequestSigner
 
+from faradisc.local.database import LocalDatabase
 from faradisc.local.sessions import SERVICES
-from faradisc.local.transport import Answer, request_of, response_of
+from faradisc.local.transport import request_of, response_of
 
 _NAMES: Final = frozenset(
     {
@@ -52,9 +53,7 @@ _CONFIG: Final = Config(defaults_mode="legacy")  # type: ignore[arg-type]  # the
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Redirection:
-    answer: Answer
-    region: str
-    """Of clients that name none."""
+    database: LocalDatabase
     strict: bool
     """Whether requests to other services are refused."""
 
@@ -95,6 +94,12 @@ def exempt(url: str) -> None:
     """Lets clients that name the endpoint `url` reach it: that of a server which the tests have started."""
     with _lock:
         _untouched.add(urlsplit(url).netloc)
+
+
+def redirections() -> list[Redirection]:
+    """Returns those that have begun and not ended; the last one is in force."""
+    with _lock:
+        return list(_redirections)
 
 
 def _current() -> Redirection | None:
@@ -198,7 +203,7 @@ def _completed(
         *(each.region_name for each in (config, default) if each is not None),
     )
     if not any(regions) and session.get_config_variable("region") is None:
-        given["region_name"] = redirection.region
+        given["region_name"] = redirection.database.region
     given["config"] = _CONFIG if config is None else config.merge(_CONFIG)
     if given.get("aws_access_key_id") is None and given.get("aws_secret_access_key") is None:
         given.update(aws_access_key_id="faradisc", aws_secret_access_key="faradisc")
@@ -285,4 +290,4 @@ def _answered(endpoint: Any, request: AWSPreparedRequest) -> AWSResponse | None:
             f"a request to {request.url} was refused: under faradisc.local.patch(strict=True) only "
             f"{', '.join(SERVICES)} are answered, and nothing leaves the process"
         )
-    return response_of(str(request.url), redirection.answer(request_of(request)))
+    return response_of(str(request.url), redirection.database.answer(request_of(request)))

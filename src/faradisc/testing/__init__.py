@@ -1,1 +1,5 @@
-"""Tools for tests of this project and of extensions. A server uses none of them."""
+"""For tests: the pytest plugin and assertions about requests; a failing store and a seeded event loop."""
+
+from faradisc.testing.assertions import Units, assert_no_scans, assert_units
+
+__all__ = ["Units", "assert_no_scans", "assert_units"]
