@@ -37,3 +37,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--encrypted", action="store_true", help="encrypt every table of a database in this process"
     )
+    parser.addoption(
+        "--nodes-seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="choose the nodes that the requests of the conformance tests over two nodes go to",
+    )

@@ -16,6 +16,7 @@ from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
 from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
+from faradisc.engine.cluster.followed import Changed
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations
@@ -298,6 +299,10 @@ class Database:
             return await self._workers.step()
         except Stale:
             await self.backend.catalog.refresh()
+            return True
+        except Changed:
+            if self.cluster is not None:
+                await self.cluster.follow()
             return True
 
     async def keep_up(self) -> bool:

@@ -128,6 +128,7 @@ def test_second_backup_of_a_table_waits_for_the_first(stepped: Any) -> None:
     with refused("BackupInUseException"):
         dynamodb.create_backup(TableName="table", BackupName="two")
     stepped.finish()
+    stepped.clock.advance(1)  # they are listed in the order of their time
     dynamodb.create_backup(TableName="table", BackupName="two")
     stepped.finish()
     assert listed(dynamodb) == ["one", "two"]

@@ -35,25 +35,32 @@ Play = Callable[[Scene], InProcess]
 def play(tmp_path: Path, bugs_surface: None, in_process_only: None) -> Iterator[Play]:
     """play(scene) runs it on an event loop, then opens what it left on the disk and checks it."""
 
-    async def on_loop(scene: Scene) -> None:
-        store = open_rocks(tmp_path / "data", durability="grouped")
-        database = await Database.open(store, settings=Settings(transition_ms=0))
-
+    def call_of(choose: Callable[[], Database]) -> Call:
         async def call(operation: str, **request: Any) -> str:
             """DONE, or the code of the error."""
             body = orjson.dumps(request)
-            answer = await front.answer(database, HttpRequest("POST", b"/", headers_of(operation), body))
+            answer = await front.answer(choose(), HttpRequest("POST", b"/", headers_of(operation), body))
             check_answer(operation, answer.status, answer.body)
             if answer.status == 200:
                 return DONE
             return orjson.loads(answer.body)["__type"].rpartition("#")[2]
 
-        await scene(call)
+        return call
+
+    async def on_loop(scene: Scene) -> None:
+        store = open_rocks(tmp_path / "data", durability="grouped")
+        database = await Database.open(store, settings=Settings(transition_ms=0))
+        await scene(call_of(lambda: database))
         await database.close()
 
     opened: list[InProcess] = []
 
     def play(scene: Scene) -> InProcess:
+        if InProcess.open_nodes is not None:
+            opened.append(InProcess())
+            opened[-1].run(scene(call_of(lambda: opened[-1].database)))
+            opened[-1].check()
+            return opened[-1]
         asyncio.run(on_loop(scene))
         opened.append(InProcess(tmp_path / "data"))
         opened[-1].check()

@@ -19,7 +19,6 @@ from faradisc.engine.transactions.tokens import Token
 from faradisc.errors import ApiError
 from faradisc.model.codec.keyspace import TOKENS_PART
 from faradisc.operations.call import Call
-from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks
 from fixtures.in_process import InProcess
 from fixtures.schemas import item, refused, schema
@@ -197,14 +196,14 @@ def test_expired_tokens_are_removed(open_process: OpenProcess, clock: ManualCloc
     add(client, "table", "young")
     clock.advance(WINDOW_S / 2)
     client.list_tables()
-    rows = run(process.store.range(TOKENS_PART, None, None, limit=1000))
+    rows = process.run(process.store.range(TOKENS_PART, None, None, limit=1000))
     assert len(rows) == 2
     assert all(b"young" in key for key, _ in rows)
     add(client, "table", "young")
     assert count(client, "table") == 251
     clock.advance(WINDOW_S)
     client.list_tables()
-    assert run(process.store.range(TOKENS_PART, None, None, limit=1000)) == []
+    assert process.run(process.store.range(TOKENS_PART, None, None, limit=1000)) == []
 
 
 # --- At the same time ----------------------------------------------------------------------------

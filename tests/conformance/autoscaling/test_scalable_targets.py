@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -420,15 +421,19 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.fixture(scope="module")
-def refusing(request: pytest.FixtureRequest) -> Services:
+def refusing(
+    on_engine: Callable[[], AbstractContextManager[None]], request: pytest.FixtureRequest
+) -> Iterator[Services]:
     """A table with a registered target; refused requests change nothing, so one serves all."""
     if request.config.getoption("--endpoint") is not None:
         pytest.skip("needs a database in this process")
-    services = Services()
-    services.create()
-    services.register()
-    request.addfinalizer(services.close)
-    return services
+    with on_engine():
+        services = Services()
+        services.create()
+        services.register()
+    yield services
+    with on_engine():
+        services.close()
 
 
 @pytest.mark.parametrize(("operation", "request_", "text"), INVALID.values(), ids=INVALID)

@@ -25,7 +25,6 @@ from faradisc.operations.call import Call
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.services.cloudwatch import registry
-from faradisc.storage.immediate import run
 from fixtures.in_process import CONFIG
 from fixtures.other_services import MONITORING, Services, client_speaking
 from fixtures.served import Server
@@ -213,7 +212,7 @@ def strict_client(services: Services) -> Callable[..., Any]:
     session = boto3.Session(aws_access_key_id="AKID", aws_secret_access_key="secret", region_name="us-east-1")
 
     def verify(request: HttpRequest) -> HttpResponse:
-        return run(answer(services.process.database, request, authenticate))
+        return services.process.run(answer(services.process.database, request, authenticate))
 
     def strict_client(service: str) -> Any:
         client = session.client(service, endpoint_url=ENDPOINT_URL, config=CONFIG)

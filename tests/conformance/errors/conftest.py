@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -10,13 +11,15 @@ from fixtures.rejections import World
 
 
 @pytest.fixture(scope="package")
-def _world() -> Iterator[World]:
-    world = World()
-    before = world.content()
+def _world(on_engine: Callable[[], AbstractContextManager[None]]) -> Iterator[World]:
+    with on_engine():
+        world = World()
+        before = world.content()
     yield world
-    assert world.content() == before
-    world.process.check()
-    world.process.close()
+    with on_engine():
+        assert world.content() == before
+        world.process.check()
+        world.process.close()
 
 
 @pytest.fixture

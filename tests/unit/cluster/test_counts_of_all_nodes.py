@@ -114,6 +114,17 @@ def test_an_alarm_is_evaluated_once_over_the_metrics_of_all_nodes() -> None:
     assert changes(first) == changes(second) == list(dict.fromkeys(changes(first)))
 
 
+def test_a_state_that_is_set_by_hand_on_another_node_stays_until_the_next_period() -> None:
+    nodes = two_with_a_table()
+    first, second = nodes.nodes
+    cloudwatch(first, "PutMetricAlarm", **ALARM)
+    nodes.pass_time(2, first, second)
+    for node, by_hand in zip(nodes.nodes, ("ALARM", "OK"), strict=True):  # whichever evaluates the alarm
+        cloudwatch(node, "SetAlarmState", AlarmName="busy", StateValue=by_hand, StateReason="drill")
+        nodes.pass_time(2, first, second)
+        assert state(first) == state(second) == by_hand
+
+
 def test_an_alarm_that_two_nodes_change_has_the_state_of_one_and_no_node_keeps_another() -> None:
     nodes = two_with_a_table()
     first, second = nodes.nodes

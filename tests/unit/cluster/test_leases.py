@@ -58,6 +58,17 @@ def test_a_node_that_starts_gets_its_share() -> None:
     assert first.jobs | second.jobs == all_jobs()
 
 
+def test_a_node_that_has_not_met_another_one_takes_none_of_its_jobs() -> None:
+    nodes = SharedNodes(2)
+    first, second = nodes.nodes
+    second.work()
+    share = second.jobs
+    first.work()
+    second.work()
+    assert second.jobs == share
+    assert first.jobs == all_jobs() - share
+
+
 def test_jobs_of_a_node_that_stops_go_on_elsewhere_at_once() -> None:
     nodes = SharedNodes(2)
     first, second = nodes.nodes

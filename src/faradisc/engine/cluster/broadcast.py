@@ -27,7 +27,8 @@ class Broadcast:
         self._clock = clock
         self._me = me
         self._seen = 0
-        self._due_ns = 0
+        self.due_ns = 0
+        """When messages are next sent and received."""
         self._receivers: dict[str, Callable[[Any], None]] = {}
         self.collectors: list[Callable[[], None]] = []
         """Called before messages are sent; may send further ones."""
@@ -44,9 +45,9 @@ class Broadcast:
 
     async def step(self) -> bool:
         """Sends and receives, if it is time."""
-        if self._clock.now_ns() < self._due_ns:
+        if self._clock.now_ns() < self.due_ns:
             return False
-        self._due_ns = self._clock.now_ns() + INTERVAL_NS
+        self.due_ns = self._clock.now_ns() + INTERVAL_NS
         for collect in self.collectors:
             collect()
         if self._outgoing:

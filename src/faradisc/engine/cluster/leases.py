@@ -142,6 +142,8 @@ class Leases:
         part = part_of(job.name)
         (row,) = await self._store.get(part, [_KEY])
         version, (owner, fence) = (0, ("", 0)) if row is None else (row[0], orjson.loads(row[1]))
+        if owner and owner not in self._nodes.alive:  # it may have joined since the last look
+            await self._nodes.beat()
         if owner in self._nodes.alive and owner != self._nodes.id:
             return None
         value = orjson.dumps([self._nodes.id, fence + 1])

@@ -74,9 +74,12 @@ class Alarms:
         for key, document in documents:
             self.version += 1
             if key[0] == "alarm":
-                self._alarms.pop((str(key[1]), str(key[2])), None)
+                known = self._alarms.pop((str(key[1]), str(key[2])), None)
                 if document is not None:
                     alarm = Alarm.from_json(document)
+                    if known is not None and known.period_s == alarm.period_s:
+                        # The node that changed it does not know which periods this one has evaluated.
+                        alarm.looked_ns = max(alarm.looked_ns, known.looked_ns)
                     self._alarms[(alarm.scope, alarm.name)] = alarm
             elif document is None:
                 events.pop(int(key[1]), None)
