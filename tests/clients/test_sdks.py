@@ -1,5 +1,8 @@
 """The AWS SDKs for Go, Java (with the enhanced client) and Rust, unchanged, against a real server.
 
+Also the lease classes of the Kinesis Client Library 2 (on the asynchronous client of the SDK for Java), with
+which the workers of an application divide the shards of a stream among themselves.
+
 Slow, and each is skipped with a reason where its tools are missing. The SDK is downloaded and built in a
 folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
 """
@@ -21,6 +24,7 @@ HERE = Path(__file__).parent
 BUILD_S = 2400
 
 pytestmark = pytest.mark.slow
+needs_maven = pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven is not installed")
 
 
 def _folder(language: str) -> Path:
@@ -66,11 +70,16 @@ def test_go_sdk_operations(server: Server) -> None:
     }
 
 
-@pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven is not installed")
-def test_java_enhanced_client_operations(server: Server) -> None:
-    printed = _run(["mvn", "-q", "-B", "compile", "exec:java"], _folder("java"), server)
+def _java_findings(project: str, server: Server) -> dict[str, str]:
+    """Returns what the main class of a Maven project prints as lines of `name=value`."""
+    printed = _run(["mvn", "-q", "-B", "compile", "exec:java"], _folder(project), server)
     lines = [line.rpartition("\x1b[0m")[2] for line in printed.splitlines()]
-    assert dict(line.split("=", 1) for line in lines if "=" in line) == {
+    return dict(line.split("=", 1) for line in lines if "=" in line)
+
+
+@needs_maven
+def test_java_enhanced_client_operations(server: Server) -> None:
+    assert _java_findings("java", server) == {
         "waiter": "ACTIVE",
         "roundTrip": "true",
         "query": "4,10",
@@ -82,6 +91,43 @@ def test_java_enhanced_client_operations(server: Server) -> None:
         "records": "22",
         "tables": "[Tour.Java]",
         "deleted": "true",
+    }
+
+
+@needs_maven
+def test_kinesis_client_library_leases(server: Server) -> None:
+    assert _java_findings("kcl", server) == {
+        "tableBefore": "false",
+        "table": "true",
+        "empty": "true",
+        "created": "true,false",
+        "missing": "null",
+        "taken": "true,false",
+        "owner": "worker-1,1,0",
+        "parents": "parent-a,parent-b",
+        "renewed": "true,true,3",
+        "renewedWithOldCounter": "false",
+        "checkpointed": "true",
+        "checkpoint": "true",
+        "stolen": "true",
+        "afterTheft": "false,false,false",
+        "switches": "1",
+        "evicted": "true",
+        "attributes": "checkpoint,checkpointSubSequenceNumber,leaseCounter,leaseKey,"
+        "ownerSwitchesSinceCheckpoint,parentShardId,pendingCheckpoint,pendingCheckpointState,pendingCheckpointSubSequenceNumber",
+        "metaInfo": "[child-a],340282366920938463463374607431768211455",
+        "metaInfoOfMissing": "null",
+        "listAfterDelete": "0",
+        "list": "shard-0,shard-1,shard-2,shard-3",
+        "held": "4",
+        "robbed": "1",
+        "kept": "3,true",
+        "checkpointByRenewer": "true",
+        "shardEnd": "true",
+        "checkpointOfLost": "false",
+        "owners": "worker-1,worker-1,worker-1,worker-2",
+        "emptyAfter": "true",
+        "tableAfter": "false",
     }
 
 
