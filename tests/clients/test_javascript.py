@@ -1,7 +1,9 @@
-"""The AWS SDK for JavaScript v3 and dynamodb-admin against a real server.
+"""The AWS SDK for JavaScript v3, ElectroDB and dynamodb-admin against a real server.
 
 Slow, and skipped with a reason where Node.js is missing: the packages are installed by name with npm into a
 folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
+
+The package of ElectroDB (3.9.3) carries none of its tests, so a tour of its own calls takes their place.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
@@ -35,11 +38,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def packages() -> Path:
-    """The folder with package.json, the tour and node_modules."""
+    """The folder with package.json, the tours and node_modules."""
     folder = cache_folder() / "javascript"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "tour.mjs"):
-        shutil.copy(HERE / name, folder / name)
+    shutil.copytree(HERE, folder, dirs_exist_ok=True)
     subprocess.run(
         [str(NPM), "install", "--no-audit", "--no-fund", "--no-package-lock", "--silent"],
         cwd=folder,
@@ -49,9 +50,10 @@ def packages() -> Path:
     return folder
 
 
-def test_javascript_sdk_operations(server: Server, packages: Path) -> None:
+def _findings(tour: str, server: Server, packages: Path) -> Any:
+    """Returns the JSON object of findings that a tour prints."""
     run = subprocess.run(
-        [str(NODE), "tour.mjs"],
+        [str(NODE), tour],
         cwd=packages,
         env={"PATH": os.environ.get("PATH", ""), "ENDPOINT": server.url},
         capture_output=True,
@@ -60,7 +62,11 @@ def test_javascript_sdk_operations(server: Server, packages: Path) -> None:
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert json.loads(run.stdout) == {
+    return json.loads(run.stdout)
+
+
+def test_javascript_sdk_operations(server: Server, packages: Path) -> None:
+    assert _findings("tour.mjs", server, packages) == {
         "waiter": "SUCCESS",
         "roundTrip": True,
         "batch": 1,
@@ -72,6 +78,52 @@ def test_javascript_sdk_operations(server: Server, packages: Path) -> None:
         "partiql": "even",
         "records": 22,
         "tables": ["Tour.JavaScript"],
+        "deleted": "SUCCESS",
+    }
+
+
+def test_electrodb_operations(server: Server, packages: Path) -> None:
+    condition_failed = [4001, "ConditionalCheckFailedException"]
+    assert _findings("electrodb.mjs", server, packages) == {
+        "create": "2026-01-01",
+        "createAgain": condition_failed,
+        "roundTrip": True,
+        "missing": None,
+        "batch": [["ada", "cyd"], 0],
+        "batchWrite": 0,
+        "query": ["27", "28", "29"],
+        "between": ["05", "04", "03"],
+        "begins": 10,
+        "where": [21, 23, 25, 27, 29],
+        "pages": [5, 30],
+        "count": 13,
+        "attributes": {"salary": 20},
+        "resumed": ["13"],
+        "update": {
+            "employee": "ada",
+            "team": "looms",
+            "office": "london",
+            "salary": 15,
+            "skills": ["chess", "code", "poetry"],
+            "history": [{"role": "intern", "year": 1}, {"role": "lead", "year": 2}],
+            "address": {"city": "größe ☃", "code": "W2"},
+            "joined": "2026-01-01",
+        },
+        "remove": "W2",
+        "moved": ["ada", "bob", "cyd"],
+        "patchMissing": condition_failed,
+        "conditional": condition_failed,
+        "upsert": 7,
+        "ifNotExists": "open",
+        "collection": [3, 30],
+        "filteredCollection": [0, [24, 26, 28]],
+        "transaction": False,
+        "canceled": [True, [[True, "ConditionalCheckFailed"], [False, "None"]], 1],
+        "transactionGet": [1, "closed", None],
+        "scan": [4, 30],
+        "match": ["new"],
+        "delete": 28,
+        "removeMissing": condition_failed,
         "deleted": "SUCCESS",
     }
 
