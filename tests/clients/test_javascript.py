@@ -1,9 +1,10 @@
-"""The AWS SDK for JavaScript v3, ElectroDB and dynamodb-admin against a real server.
+"""The AWS SDK for JavaScript v3, ElectroDB, OneTable and dynamodb-admin against a real server.
 
 Slow, and skipped with a reason where Node.js is missing: the packages are installed by name with npm into a
 folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
 
-The package of ElectroDB (3.9.3) carries none of its tests, so a tour of its own calls takes their place.
+The packages of ElectroDB (3.9.3) and OneTable (2.7.7) carry none of the tests of these libraries, so a tour
+of the calls of each takes their place.
 """
 
 from __future__ import annotations
@@ -125,6 +126,58 @@ def test_electrodb_operations(server: Server, packages: Path) -> None:
         "delete": 28,
         "removeMissing": condition_failed,
         "deleted": "SUCCESS",
+    }
+
+
+def test_onetable_operations(server: Server, packages: Path) -> None:
+    not_unique = ["OneTableError", "UniqueError"]
+    condition_failed = ["OneTableError", "ConditionalCheckFailedException"]
+    assert _findings("onetable.mjs", server, packages) == {
+        "exists": True,
+        "indexes": [[["gs1", "KEYS_ONLY"], ["gs2", "ALL"]], ["ls1"]],
+        "schema": "0.0.1",
+        "created": True,
+        "unique": not_unique,
+        "uniqueUpdate": not_unique,
+        "renamed": "Acme 2",
+        "nameIsFree": "Acme",
+        "freedByRemove": "Bolts",
+        "again": not_unique,
+        "scoped": [not_unique, None],
+        "roundTrip": True,
+        "raw": ["User", "1815-12-10T00:00:00.000Z", "W1", False],
+        "missing": True,
+        "batchWrite": True,
+        "batchGet": ["ada@example.com", "user03@example.com"],
+        "pages": [4, 21, 21],
+        "previous": 6,
+        "reverse": ["user19@example.com", "user18@example.com"],
+        "begins": 10,
+        "between": [3, 4, 5],
+        "where": [10.5, 18, 19],
+        "whereSubstitution": 2,
+        "count": 20,
+        "fields": ["email", "balance"],
+        "globalIndex": [18, 19],
+        "role": "x@example.com",
+        "follow": 10.5,
+        "localIndex": [2, 1, 0],
+        "update": [7.5, ["3"], "admin"],
+        "noMap": ["OneTableError", "ValidationException"],
+        "nested": [{"city": "paris", "code": "W1"}, 10.25, ["four", "2"], True],
+        "tags": ["y"],
+        "whereFailed": condition_failed,
+        "updateMissing": condition_failed,
+        "validation": ["OneTableError", "ValidationError"],
+        "upsert": [1, True],
+        "canceled": ["OneTableError", "TransactionCanceledException"],
+        "transactionGet": ["closed", 100],
+        "collection": [1, 21],
+        "scan": 22,
+        "segments": 22,
+        "removeOne": ["OneTableError", "NonUniqueError"],
+        "left": ["ada@example.com", "new@example.com", "user05@example.com"],
+        "deleted": True,
     }
 
 
