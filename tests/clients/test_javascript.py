@@ -4,7 +4,8 @@ Slow, and skipped with a reason where Node.js is missing: the packages are insta
 folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
 
 The packages of ElectroDB (3.9.3) and OneTable (2.7.7) carry none of the tests of these libraries, so a tour
-of the calls of each takes their place.
+of the calls of each takes their place. What OneTable's package does carry are the tests of its metrics, which
+run here unchanged.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ def packages() -> Path:
     return folder
 
 
-def _findings(tour: str, server: Server, packages: Path) -> Any:
-    """Returns the JSON object of findings that a tour prints."""
+def _printed(server: Server, packages: Path, *arguments: str) -> str:
+    """Returns what Node.js prints for these arguments."""
     run = subprocess.run(
-        [str(NODE), tour],
+        [str(NODE), *arguments],
         cwd=packages,
         env={"PATH": os.environ.get("PATH", ""), "ENDPOINT": server.url},
         capture_output=True,
@@ -62,8 +63,13 @@ def _findings(tour: str, server: Server, packages: Path) -> Any:
         timeout=120,
         check=False,
     )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
+    assert run.returncode == 0, run.stderr + run.stdout[-4000:]
+    return run.stdout
+
+
+def _findings(tour: str, server: Server, packages: Path) -> Any:
+    """Returns the JSON object of findings that a tour prints."""
+    return json.loads(_printed(server, packages, tour))
 
 
 def test_javascript_sdk_operations(server: Server, packages: Path) -> None:
@@ -179,6 +185,11 @@ def test_onetable_operations(server: Server, packages: Path) -> None:
         "left": ["ada@example.com", "new@example.com", "user05@example.com"],
         "deleted": True,
     }
+
+
+def test_onetable_metrics_suite(server: Server, packages: Path) -> None:
+    printed = _printed(server, packages, "--test-reporter=tap", "onetable_metrics.cjs").splitlines()
+    assert [line for line in printed if line.startswith(("# pass", "# fail"))] == ["# pass 45", "# fail 0"]
 
 
 @pytest.fixture
