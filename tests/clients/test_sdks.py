@@ -118,6 +118,8 @@ def test_kinesis_client_library_leases(server: Server) -> None:
         "metaInfo": "[child-a],340282366920938463463374607431768211455",
         "metaInfoOfMissing": "null",
         "listAfterDelete": "0",
+        "winnersOfRaces": "[1]",
+        "counterAfterRaces": "25",
         "list": "shard-0,shard-1,shard-2,shard-3",
         "held": "4",
         "robbed": "1",

@@ -2,12 +2,16 @@ package tour;
 
 import java.net.URI;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
@@ -31,6 +35,8 @@ import software.amazon.kinesis.retrieval.kpl.ExtendedSequenceNumber;
 public class Leases {
     private static final String TABLE = "Tour.Leases";
     private static final int LEASES = 4;
+    private static final int RACERS = 8;
+    private static final int ROUNDS = 25;
     /** Longer than the run, so that no lease expires in it. */
     private static final long LEASE_MS = Duration.ofMinutes(30).toMillis();
 
@@ -68,6 +74,7 @@ public class Leases {
         found("empty", leases.isLeaseTableEmpty());
 
         protocol(client, leases);
+        race(leases);
         workers(leases);
 
         leases.deleteAll();
@@ -131,6 +138,31 @@ public class Leases {
         leases.deleteLease(described);
         leases.deleteLease(described);
         found("listAfterDelete", leases.listLeases().size());
+    }
+
+    /** Workers that take the same lease at the same time: in every round one of them may win. */
+    private static void race(DynamoDBLeaseRefresher leases) throws Exception {
+        leases.createLeaseIfNotExists(lease("raced"));
+        ExecutorService threads = Executors.newFixedThreadPool(RACERS);
+        Set<Integer> winners = new TreeSet<>();
+        for (int round = 0; round < ROUNDS; round++) {
+            List<Callable<Boolean>> racers = new ArrayList<>();
+            for (int number = 0; number < RACERS; number++) {
+                Lease read = leases.getLease("raced");
+                String worker = "worker-" + number;
+                racers.add(() -> leases.takeLease(read, worker));
+            }
+            int won = 0;
+            for (Future<Boolean> racer : threads.invokeAll(racers)) {
+                won += racer.get() ? 1 : 0;
+            }
+            winners.add(won);
+        }
+        threads.shutdown();
+        Lease last = leases.getLease("raced");
+        found("winnersOfRaces", winners);
+        found("counterAfterRaces", last.leaseCounter());
+        leases.deleteLease(last);
     }
 
     /** Two workers with the library's own taker and renewer: the second one steals a lease, the first one loses it. */
