@@ -1,7 +1,8 @@
 """The AWS SDKs for Go, Java (with the enhanced client) and Rust, unchanged, against a real server.
 
 Also the lease classes of the Kinesis Client Library 2 (on the asynchronous client of the SDK for Java), with
-which the workers of an application divide the shards of a stream among themselves.
+which the workers of an application divide the shards of a stream among themselves, and what version 3 adds to
+them: an index of the owners, the leader's lock (the DynamoDB Lock Client), the load of the workers.
 
 Slow, and each is skipped with a reason where its tools are missing. The SDK is downloaded and built in a
 folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the temporary files).
@@ -130,6 +131,39 @@ def test_kinesis_client_library_leases(server: Server) -> None:
         "owners": "worker-1,worker-1,worker-1,worker-2",
         "emptyAfter": "true",
         "tableAfter": "false",
+    }
+
+
+@needs_maven
+def test_kinesis_client_library_3_coordination(server: Server) -> None:
+    assert _java_findings("kcl3", server) == {
+        "table": "true",
+        "recovery": "ENABLED",
+        "index": "true",
+        "ofFirst": "[shard-0, shard-1]",
+        "ofSecond": "4",
+        "handoff": "true",
+        "between": "worker-3,worker-1",
+        "handoffOfOld": "false",
+        "assignmentOfOld": "false",
+        "handedOver": "true",
+        "after": "worker-3,null",
+        "ofThird": "[shard-0]",
+        "segments": "shard-0,shard-1,shard-2,shard-3,shard-4,shard-5",
+        "unreadable": "[]",
+        "state": "true,false",
+        "stateChanged": "true,false",
+        "stateRead": "3",
+        "heartbeat": "true",
+        "locked": "LockCurrentlyUnavailableException",
+        "states": "[Leader, Migration3.0]",
+        "released": "true",
+        "leader": "worker-2",
+        "statesAfter": "1",
+        "metrics": "[worker-1{C=[60.25]}{C=[80]}, worker-2{C=[12.5, 50.0]}{C=[100]}]",
+        "metricsDeleted": "false,true,1",
+        "tables": "[Tour.Coordination, Tour.Coordination-CoordinatorState, "
+        "Tour.Coordination-WorkerMetricStats]",
     }
 
 
