@@ -29,7 +29,7 @@ serve: $(VENV)/.compiled  ## install and serve on 127.0.0.1:8000, data in ./fara
 	@$(BIN)/faradisc serve
 
 test: $(VENV)/.dev $(VENV)/.compiled lint types  ## the gate: lint, types and the fast tests
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, failovers, the whole corpus, a million hostile requests
 	$(PIP) install -c constraints.txt -e '.[dev,failover]'

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -130,6 +131,7 @@ def at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
         yield from at_run_time(node)
 
 
+@cache
 def imported(file: Path) -> list[str]:
     """Dotted names of everything a file imports."""
     names: list[str] = []

@@ -168,6 +168,7 @@ def test_partiql_shows_its_plan_and_asks_before_it_writes(page: Any, served: Ser
     assert served.dynamodb.scan(TableName="spoken")["Count"] == 0
     page.get_by_role("dialog").get_by_role("button", name="Run").click()
     page.get_by_text("1 statements").wait_for()
+    page.get_by_role("dialog").wait_for(state="hidden")
     editor.fill("SELECT * FROM \"spoken\" WHERE pk = 'a' AND sk = 'b'")
     page.get_by_text("GetItem on spoken: one item.").wait_for()
     editor.fill('SELECT * FROM "spoken" WHERE n = 7')

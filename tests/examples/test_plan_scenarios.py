@@ -33,7 +33,13 @@ def finds(found: Outcome, text: str) -> bool:
     return any(text in sentence for sentence in found.verdict)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "file",
+    [
+        pytest.param(file, marks=[pytest.mark.slow] if file.stem == "bulk-load" else [], id=file.stem)
+        for file in FILES
+    ],
+)
 def test_readme_shows_the_headline_of_each_variant(file: Path) -> None:
     paragraphs = (PLANS / "README.md").read_text().splitlines()
     for variant, found in outcomes(file.stem).items():
@@ -69,6 +75,7 @@ def test_upload_in_turn_uses_all_partitions() -> None:
     assert finds(in_order, "take one item of every key in turn")
 
 
+@pytest.mark.slow
 def test_fast_bulk_load_throttled_its_steady_state_in_2017_only() -> None:
     fast, slow, today = outcomes("bulk-load").values()
     assert throttles(resource(today, "Items").write) == throttles(resource(slow, "Items").write) == {}

@@ -415,15 +415,15 @@ def test_threads_use_one_client_and_their_own() -> None:
     with local.patch():
         create(shared)
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(work, range(40)))
-        assert shared.scan(TableName="things", Select="COUNT")["Count"] == 80
+            list(pool.map(work, range(16)))
+        assert shared.scan(TableName="things", Select="COUNT")["Count"] == 32
 
 
 def test_threads_begin_and_end_patches_at_once() -> None:
     client = made_before()
 
     def work(number: int) -> None:
-        for _ in range(20):
+        for _ in range(8):
             with local.patch() as database:
                 create(database.client())
 

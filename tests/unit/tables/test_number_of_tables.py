@@ -30,6 +30,7 @@ def test_deleted_tables_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "3 tables per account" in str(caught.value)
 
 
+@pytest.mark.slow
 def test_each_region_has_its_own_table_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "TABLES_MAX", 1)
     with LocalDatabase(per_region=True) as database:
