@@ -164,6 +164,7 @@ def test_kinesis_client_library_3_coordination(server: Server) -> None:
         "metricsDeleted": "false,true,1",
         "tables": "[Tour.Coordination, Tour.Coordination-CoordinatorState, "
         "Tour.Coordination-WorkerMetricStats]",
+        "protected": "true",
     }
 
 

@@ -63,6 +63,9 @@ public class Coordination {
         List<String> tables = client.listTables().join().tableNames().stream()
             .filter(name -> name.startsWith(APPLICATION)).toList();
         found("tables", tables);
+        found("protected", client.deleteTable(request -> request.tableName(APPLICATION))
+            .handle((answer, error) -> error.getMessage().contains("protected against deletion")).join());
+        client.updateTable(request -> request.tableName(APPLICATION).deletionProtectionEnabled(false)).join();
         for (String table : tables) {
             client.deleteTable(request -> request.tableName(table)).join();
             client.waiter().waitUntilTableNotExists(request -> request.tableName(table)).join();
@@ -70,6 +73,7 @@ public class Coordination {
         client.close();
     }
 
+    /** The lease table is protected against deletion and has point-in-time recovery. */
     private static void leases(DynamoDbAsyncClient client) throws Exception {
         DdbTableConfig table = new DdbTableConfig().pointInTimeRecoveryEnabled(true);
         DynamoDBLeaseRefresher leases = new DynamoDBLeaseRefresher(APPLICATION, client, new DynamoDBLeaseSerializer(),
