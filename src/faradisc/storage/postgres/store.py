@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, Stale, Unknown
+from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, Part, Stale, Unknown
 from faradisc.storage.postgres.connecting import connector, prepare, schema_of
 from faradisc.storage.postgres.errors import CALLER_UNKNOWN, NotYet, breaks_connection, sqlstate, translated
 from faradisc.storage.postgres.keys import stored_key, stored_payload
 from faradisc.storage.postgres.pool import Connection, Pool
 from faradisc.storage.postgres.private import PrivatePostgres
-from faradisc.storage.postgres.reading import ROWS, Reader
+from faradisc.storage.postgres.reading import Reader
 
 POOL_SIZE = 16
 READ_S = 10.0
@@ -31,10 +31,6 @@ LOOK_UP_S = 10.0
 """Longest wait for the outcome of a commit whose connection broke."""
 START_S = 60.0
 """Longest wait at the opening for a PostgreSQL that starts or recovers."""
-SINGLE_READS = 2
-"""Most statements under way that read single rows. Measured at 16 readers: 92 us a
-read without a limit, 69 us with 4, 50 us with 2."""
-READS_TOGETHER = 64
 LOOK_UP_PAUSE_S = 0.1
 _DONE, _CONFLICT, _STALE = range(3)
 
@@ -99,10 +95,6 @@ class PostgresStore(Reader):
         self._pool = Pool(connect, size)
         self._leave = leave
         self._snapshots: set[_Snapshot] = set()
-        self._single_reads = 0
-        self._reads: list[tuple[Part, bytes, asyncio.Future[tuple[int | None, int | None, bytes]]]] = []
-        """Reads that wait for one of the single reads to end."""
-        self._together: set[asyncio.Task[None]] = set()
 
     @property
     def failure(self) -> StorageError | None:
@@ -123,48 +115,6 @@ class PostgresStore(Reader):
             self._pool.give(connection)
             return rows
         return await self._fetch(statement, *arguments, repeatable=False)
-
-    async def _row(self, part: Part, key: bytes) -> tuple[int | None, int | None, bytes]:
-        # A statement costs PostgreSQL and this process more than a row. So with two statements under way the
-        # next reads wait for the end of one, and are then read together.
-        if self._pool.closed:
-            raise Closed
-        if self._single_reads >= SINGLE_READS:
-            future: asyncio.Future[tuple[int | None, int | None, bytes]] = (
-                asyncio.get_running_loop().create_future()
-            )
-            self._reads.append((part, key, future))
-            return await future
-        self._single_reads += 1
-        try:
-            return await super()._row(part, key)
-        finally:
-            self._read_waiting()
-
-    def _read_waiting(self) -> None:
-        """Passes the turn of a single read to those that wait."""
-        if not self._reads:
-            self._single_reads -= 1
-            return
-        reads, self._reads = self._reads[:READS_TOGETHER], self._reads[READS_TOGETHER:]
-        task = asyncio.ensure_future(self._read_together(reads))
-        self._together.add(task)
-        task.add_done_callback(self._together.discard)
-
-    async def _read_together(self, reads: list[tuple[Part, bytes, asyncio.Future[Any]]]) -> None:
-        try:
-            rows = await self._fetch(ROWS, [part for part, _, _ in reads], [key for _, key, _ in reads])
-        except Exception as error:
-            for _, _, future in reads:
-                if not future.done():
-                    future.set_exception(IOFailed(str(error)))
-        else:
-            for n, epoch, version, payload in rows:
-                future = reads[n - 1][2]
-                if not future.done():
-                    future.set_result((epoch or 0, version, payload))
-        finally:
-            self._read_waiting()
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         if self._pool.closed:
