@@ -18,9 +18,8 @@ from faradisc.tools.planner.traces.trace_format import (
     WRITES,
     Recorded,
     Trace,
-    TraceCharge,
-    TraceWriter,
 )
+from faradisc.tools.planner.traces.trace_writer import TraceCharge, TraceWriter
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats" / "trace.md").read_text()

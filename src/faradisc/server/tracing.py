@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from faradisc.capacity.admission import Charge
 from faradisc.server.background import pause
-from faradisc.tools.planner.traces.trace_format import TraceCharge, TraceWriter
+from faradisc.tools.planner.traces.trace_writer import TraceCharge, TraceWriter
 
 log = logging.getLogger("faradisc.trace")
 

@@ -15,11 +15,10 @@ from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.trace_format import (
     LINE_BYTES_MAX,
     Trace,
-    TraceCharge,
     TraceLineError,
-    TraceWriter,
     read_request,
 )
+from faradisc.tools.planner.traces.trace_writer import TraceCharge, TraceWriter
 from faradisc.tools.planner.workload.key_distributions import key_prefix
 from unit.planner.planned import resource
 

@@ -21,7 +21,8 @@ from faradisc.tools.advisor.traffic import (
 )
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.simulation.key_totals import KeyTally
-from faradisc.tools.planner.traces.trace_format import Recorded, Trace, TraceCharge
+from faradisc.tools.planner.traces.trace_format import Recorded, Trace
+from faradisc.tools.planner.traces.trace_writer import TraceCharge
 
 KEYS_SHOWN = 5
 POSITIONS_MAX = 10_000
