@@ -54,6 +54,8 @@ def test_row_keys_and_parts_of_the_page_are_those_of_the_code() -> None:
     index = Placement(9, 4, KeySchema(("g1", "g2"), ("r",), {"g1": "S", "g2": "N", "r": "S"}), TABLE_KEY)
     row_keys = [table.row_key(ITEM), index.row_key(ITEM)]
     assert _examples("keys.md", "row key") == row_keys
+    hashed = Placement(7, 4, TABLE_KEY, hashed=True)
+    assert _examples("keys.md", "hashed row key") == [hashed.row_key(ITEM)]
     assert _examples("keys.md", "part") == [table.part_of(row_keys[0]), index.part_of(row_keys[1])]
 
 

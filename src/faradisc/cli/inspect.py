@@ -199,7 +199,7 @@ class _Inspector:
         for past in self._history_parts(table, part[4]):
             rows = self._run(self._store.range(past, row_key, row_key + b"\xff", limit=self._limit))
             yield from self._rows(past, [key for key, _ in rows])
-        yield from self._records(table, row_key, part[4])
+        yield from self._records(table, table.named_placement.row_key(_key(table, key_text)), part[4])
 
     # --- Lines ---
 
@@ -238,7 +238,7 @@ class _Inspector:
         return [part for part in self._inventory.parts if part[:5] == prefix and len(part) > len(prefix)]
 
     def _records(self, table: TableLayout, row_key: bytes, slot: int) -> Iterator[str]:
-        """Yields the records of one item in the streams of its table."""
+        """Yields the records of one item in the streams of its table. row_key: as log entries have it."""
         from faradisc.engine.check.reading import log_pages  # noqa: PLC0415
         from faradisc.engine.streams.records import parse_entry  # noqa: PLC0415
 

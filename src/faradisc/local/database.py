@@ -257,7 +257,7 @@ class LocalDatabase:
         """
         with self._exclusive():
             database = self._worked()
-            return database.administration.capacity(table, self.region, database.account)
+            return run_whole(database.administration.capacity, table, self.region, database.account)
 
     def change_capacity(self, table: str, wanted: dict[str, Any]) -> dict[str, Any]:
         """Changes a table's capacity: {"partitions": 4}, {"balance": {"write": 0}} and the other settings of

@@ -155,9 +155,9 @@ def _listed(page: PageRequest) -> Any:
     }
 
 
-def _heat(page: PageRequest) -> Any:
+async def _heat(page: PageRequest) -> Any:
     """Returns the history of each resource's partitions, in order of keys; also takes a sample."""
-    shown = page.administration.capacity(page.name, page.region, page.account)
+    shown = await page.administration.capacity(page.name, page.region, page.account)
     history = page.pages.history
     history.observe(shown["now_ns"], shown["resources"].values())
     found = {}

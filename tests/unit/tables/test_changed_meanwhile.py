@@ -193,7 +193,9 @@ def test_a_running_sweep_deletes_nothing_after_expiry_is_disabled(raw: InProcess
     raw.call("PutItem", TableName="table", Item=item(p="a", exp=1_900_000_000))
     table = held(raw)
     assert table.expiry is not None
-    sweeping = expire_change(table, table.expiry, index_key(1_700_000_000, table.placement.row_key(new)))
+    sweeping = expire_change(
+        table, table.expiry, index_key(1_700_000_000, table.placement.row_key(new)), table.key.key_of(new)
+    )
     raw.clock.advance(7200)  # the next change of the setting is allowed
     specification["Enabled"] = False
     raw.call("UpdateTimeToLive", TableName="table", TimeToLiveSpecification=specification)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import orjson
 
 from faradisc.engine.check.inventory import name_of
-from faradisc.engine.check.items import key_words, read_item, shortened
+from faradisc.engine.check.items import read_item, row_words, shortened
 from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import Pairs, pages
 from faradisc.engine.tables.expiry import expires_s, index_key, split_index_key
@@ -170,7 +170,7 @@ class ExpiryRows(Derived):
 
     def words(self, row: DerivedRow) -> str:
         seconds, row_key = split_index_key(row.key)
-        return f"{key_words(self.table.key, row_key)} expiring at {seconds}"
+        return f"{row_words(self.table.placement, row_key)} expiring at {seconds}"
 
 
 def derived_of(table: TableLayout, now_ns: int) -> list[Derived]:

@@ -20,7 +20,7 @@ from faradisc.engine.tables.state import DAY_NS
 from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import keyspace
 from faradisc.model.codec.item_record import HEADER_BYTES
-from faradisc.model.codec.keyspace import HASH_BYTES, LEASES_PREFIX
+from faradisc.model.codec.keyspace import HASH_BYTES, LEASES_PREFIX, Placement
 from faradisc.model.codec.sortkey import decode_component
 from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part
@@ -99,34 +99,36 @@ class Explainer:
             self._add_table(table)
         for stream in inventory.streams.values():
             key = KeySchema.of_elements(stream.key_schema, stream.types)
-            self._layouts[stream.resource] = Layout(stream_name(stream), entry=_entry_of(key, "ms"))
+            self._layouts[stream.resource] = Layout(
+                stream_name(stream), entry=_entry_of(Placement(stream.resource, stream.slots, key), "ms")
+            )
         self._owners = inventory.owners
 
     def _add_table(self, table: TableLayout) -> None:
         name, state = name_of(table), table.state
         layouts = self._layouts
-        layouts[state.resource] = Layout(f"items of {name}", _row_key_of(table.key), record)
+        layouts[state.resource] = Layout(f"items of {name}", _row_key_of(table.placement), record)
         for index in table.local_indexes + table.global_indexes + table.vector_indexes:
             placement = index.placement
             layouts[placement.resource] = Layout(
                 f"{name}, index {index.name}",
-                _row_key_of(placement.key, placement.table_key),
+                _row_key_of(placement),
                 record,
             )
         if table.collections is not None:
             layouts[table.collections.resource] = Layout(
-                f"{name}, sizes of item collections", _row_key_of(table.collections.key), _size
+                f"{name}, sizes of item collections", _row_key_of(table.collections), _size
             )
         if state.ttl is not None and state.ttl.resource is not None:
-            layouts[state.ttl.resource] = Layout(f"{name}, time to live", _expiry_key_of(table.key))
+            layouts[state.ttl.resource] = Layout(f"{name}, time to live", _expiry_key_of(table.placement))
         if state.pitr is not None:
             layouts[state.pitr.resource] = Layout(
-                f"{name}, point-in-time recovery", _change_key_of(table.key), _image
+                f"{name}, point-in-time recovery", _change_key_of(table.placement), _image
             )
         for destination in state.kinesis:
             if destination.resource is not None:
                 layouts[destination.resource] = Layout(
-                    f"{name}, changes captured for Kinesis", entry=_entry_of(table.key, "us")
+                    f"{name}, changes captured for Kinesis", entry=_entry_of(table.named_placement, "us")
                 )
 
     def layout(self, part: Part) -> Layout:
@@ -158,15 +160,24 @@ def part_name(part: Part) -> Fields:
 # --- Keys ----------------------------------------------------------------------------------------
 
 
-def _row_key_of(key: KeySchema, table_key: KeySchema | None = None) -> Explain:
-    parts = [(name, key.types[name]) for name in key.names]
-    if table_key is not None:
-        parts += [(f"{name} (table)", table_key.types[name]) for name in table_key.names]
+def _row_key_of(placement: Placement) -> Explain:
+    parts: list[tuple[str, str]] = []
+    for key, words in ((placement.key, ""), (placement.table_key, " (table)")):
+        if key is not None:
+            names: list[tuple[str, str]] = [(f"{name}{words}", key.types[name]) for name in key.names]
+            if placement.hashed:
+                names[: len(key.hash)] = [(f"{', '.join(key.hash)}{words}", "")]
+            parts += names
 
     def explain(data: bytes) -> Fields:
         fields = [Field("hash", data[:HASH_BYTES], "of the partition key")]
         at = HASH_BYTES
         for name, kind in parts:
+            if not kind:
+                end = at + HASH_BYTES
+                fields.append(Field(name, data[at:end], "as a hash"))
+                at = end
+                continue
             try:
                 value, end = decode_component(data, at, kind)
             except (ValueError, IndexError):
@@ -178,8 +189,8 @@ def _row_key_of(key: KeySchema, table_key: KeySchema | None = None) -> Explain:
     return explain
 
 
-def _expiry_key_of(key: KeySchema) -> Explain:
-    row_key = _row_key_of(key)
+def _expiry_key_of(placement: Placement) -> Explain:
+    row_key = _row_key_of(placement)
 
     def explain(data: bytes) -> Fields:
         return [_time("expires", data[:8], "s"), *row_key(data[8:])]
@@ -187,8 +198,8 @@ def _expiry_key_of(key: KeySchema) -> Explain:
     return explain
 
 
-def _change_key_of(key: KeySchema) -> Explain:
-    row_key = _row_key_of(key)
+def _change_key_of(placement: Placement) -> Explain:
+    row_key = _row_key_of(placement)
 
     def explain(data: bytes) -> Fields:
         if len(data) < STAMP_BYTES:
@@ -273,9 +284,9 @@ def _json(data: bytes) -> Fields:
 # --- Log entries ---------------------------------------------------------------------------------
 
 
-def _entry_of(key: KeySchema, unit: str) -> Explain:
+def _entry_of(placement: Placement, unit: str) -> Explain:
     """unit: unit of time, ms in a stream and us in a captured log."""
-    row_key = _row_key_of(key)
+    row_key = _row_key_of(placement)
 
     def explain(data: bytes) -> Fields:
         try:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 from faradisc.engine.check.derived import usage_problems
 from faradisc.engine.check.inventory import Inventory, name_of
-from faradisc.engine.check.items import key_words, read_item
+from faradisc.engine.check.items import read_item, row_words
 from faradisc.engine.check.problems import LOST, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.tables.history import STAMP_BYTES, split_change_key
@@ -41,7 +41,7 @@ async def verify_history(
                 reason = _reason(table, part, key, payload)
                 if reason:
                     row_key = key[:-STAMP_BYTES]
-                    detail = f"{key_words(table.key, row_key)}: {reason}"
+                    detail = f"{row_words(table.placement, row_key)}: {reason}"
                     report.add(where, "an earlier image cannot be used", LOST, detail)
                 count += 1
                 size += len(key) + len(payload)
@@ -54,7 +54,7 @@ async def verify_history(
 def _reason(table: TableLayout, part: Part, key: bytes, payload: bytes) -> str:
     """Returns why a change is wrong; empty when it is not."""
     row_key, at_ns = split_change_key(key)
-    if len(row_key) <= HASH_BYTES or key_words(table.key, row_key).startswith("row key"):
+    if len(row_key) <= HASH_BYTES or row_words(table.placement, row_key).startswith("row key"):
         return "its row key is malformed"
     if row_key[0] >> slot_shift(table.state.slots) != part[4]:
         return "its item belongs to another slot"

@@ -10,7 +10,7 @@ import orjson
 from faradisc.engine.check.problems import LOST
 from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import item_record
-from faradisc.model.codec.keyspace import key_of_row
+from faradisc.model.codec.keyspace import HASH_BYTES, Placement, key_of_row
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.schema import KeySchema
@@ -69,12 +69,18 @@ def _has_key(key: KeySchema, item: Item) -> bool:
     return all(name in item and key.types[name] in item[name] for name in key.names)
 
 
-def key_words(key: KeySchema, row_key: bytes) -> str:
-    """Returns the key of an item in DynamoDB JSON, decoded from its row key."""
+def key_words(key: KeySchema, row_key: bytes, *, hashed: bool = False) -> str:
+    """Returns the key of an item in DynamoDB JSON, decoded from its row key, as far as it is readable."""
     try:
-        return shortened(orjson.dumps(key_of_row(row_key, key)).decode())
+        words = shortened(orjson.dumps(key_of_row(row_key, key, hashed=hashed)).decode())
+        return f"hash {row_key[:HASH_BYTES].hex()}, {words}" if hashed else words
     except (ValueError, IndexError, UnicodeDecodeError):
         return f"row key {shortened(row_key.hex())}"
+
+
+def row_words(placement: Placement, row_key: bytes) -> str:
+    """Returns the key that a stored row key has, as far as it is readable there."""
+    return key_words(placement.key, row_key, hashed=placement.hashed)
 
 
 def shortened(text: str) -> str:

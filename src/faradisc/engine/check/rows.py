@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from faradisc.engine.check.derived import Derived, Sums, usage_problems
 from faradisc.engine.check.inventory import name_of
-from faradisc.engine.check.items import check_item, key_words
+from faradisc.engine.check.items import check_item, row_words
 from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.tables.table import TableLayout
@@ -87,7 +87,9 @@ async def walk_items(
                 checked = check_item(table, part, row_key, payload)
                 if checked.what:
                     repair = None if checked.canonical is None else records
-                    report.add(where, checked.what, checked.remedy, key_words(table.key, row_key), repair)
+                    report.add(
+                        where, checked.what, checked.remedy, row_words(table.placement, row_key), repair
+                    )
                     merge.has_gaps = merge.has_gaps or checked.item is None
                 count += 1
                 size += checked.size_bytes + STORAGE_OVERHEAD_BYTES
@@ -141,7 +143,7 @@ class CollectionMerge:
                 name_of(self._table),
                 what,
                 "adds up the item collections again",
-                f"{key_words(collections.key, key)}{numbers}",
+                f"{row_words(collections, key)}{numbers}",
                 RepairAction("collections", resource=self._table.state.resource),
             )
 

@@ -89,7 +89,7 @@ class Encryption:
         keys, key_name = wanted
         context = {CONTEXT_TABLE: name, CONTEXT_ACCOUNT: account}
         arn, wrapped = await keys.new(key_name, region, context)
-        return SealState(arn, context, [wrapped])
+        return SealState(arn, context, [wrapped], hashed_keys=True)
 
     def _checked(self, specification: Mapping[str, Any] | None) -> tuple[DataKeys, str] | None:
         """Returns the key service and the key that a specification names; None: the default encryption."""

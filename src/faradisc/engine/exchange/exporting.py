@@ -51,7 +51,6 @@ from faradisc.engine.tables.state import DAY_NS
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException
 from faradisc.model.codec import item_record
-from faradisc.model.codec.keyspace import key_of_row
 from faradisc.storage.api import Store
 
 log = logging.getLogger("faradisc.engine.exchange")
@@ -261,17 +260,17 @@ def _change_lines(
 ) -> list[bytes]:
     lines = []
     for change in changes:
-        if change.old is None and change.new is None:
+        newest = change.new if change.new is not None else change.old
+        if newest is None:
             continue
+        keys = table.key.key_of(item_record.decode(newest))
         images = {"NewImage": change.new, "OldImage": change.old if with_old else None}
         items = {name: item_record.decode(image) for name, image in images.items() if image is not None}
         if wanted is not None:
             # The filter tests the old image of a deleted item, so that matching deletions are exported.
-            tested = change.new if change.new is not None else change.old
-            if tested is not None and not wanted.matches(item_record.decode(tested)):
+            if not wanted.matches(item_record.decode(newest)):
                 continue
             items = {name: wanted.projected(item) for name, item in items.items()}
-        keys = key_of_row(change.row_key, table.key)
         micros = str(change.written_ns // _MICRO)
         if ion:
             parts = {"Keys": ion_text.struct(keys)}

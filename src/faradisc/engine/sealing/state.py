@@ -28,5 +28,7 @@ class SealState:
     """A job still rewrites the rows from before `enabled` changed (engine/encryption/converting.py)."""
     plain_entries_until_ns: int = 0
     """Until then the logs may have entries from before the encryption, which are never rewritten."""
+    hashed_keys: bool = False
+    """Whether the table was created encrypted: its row keys then have hashes of the partition keys."""
     inaccessible_ns: int | None = None
     """When it was found that the master key cannot be used; None: it can."""

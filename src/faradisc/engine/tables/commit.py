@@ -111,7 +111,8 @@ def _add_item(batches: _Batches, outcome: Outcome, *, check_all: bool) -> None:
     batch.checks.append((change.row_key, old.version))
     for log in (table.stream, table.capture):
         if log is not None:
-            part, entry = log.entry(change.row_key, old.record, new_record, by_service=change.by_service)
+            named = table.named_placement.row_key(change.key) if table.hashed_keys else change.row_key
+            part, entry = log.entry(named, old.record, new_record, by_service=change.by_service)
             batches[part].log.append(entry)
     if table.expiry is not None:
         added = table.expiry.add_change(batches, change.row_key, old.item, outcome.new_item)

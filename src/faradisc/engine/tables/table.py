@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables.expiry import Expiry
@@ -45,10 +45,12 @@ class TableLayout:
         "collections",
         "epoch",
         "global_indexes",
+        "hashed_keys",
         "indexes",
         "key",
         "local_indexes",
         "name",
+        "named_placement",
         "placement",
         "schema",
         "state",
@@ -60,6 +62,7 @@ class TableLayout:
         self.epoch = state.epoch
         self.name = state.name
         self.arn = state.arn
+        self.hashed_keys = state.sealing is not None and state.sealing.hashed_keys
         types = dict(state.definitions)
         self.key = KeySchema.of_elements(state.key_schema, types)
         self.local_indexes = [self._index(stored, types, is_global=False) for stored in state.local_indexes]
@@ -76,18 +79,20 @@ class TableLayout:
             tuple(index.schema for index in self.local_indexes),
             tuple(index.schema for index in online),
         )
-        self.placement = Placement(state.resource, state.slots, self.key)
+        self.placement = Placement(state.resource, state.slots, self.key, hashed=self.hashed_keys)
+        self.named_placement = replace(self.placement, hashed=False)
+        """Makes the row keys of log entries, which have the values of keys in every table."""
         self.collections: Placement | None = None
         """Where the sizes of item collections are stored; only tables with local indexes have them."""
         if state.collections_resource is not None:
             hash_only = KeySchema(self.key.hash, (), self.key.types)
-            self.collections = Placement(state.collections_resource, state.slots, hash_only)
+            self.collections = replace(self.placement, resource=state.collections_resource, key=hash_only)
 
     def _index(self, stored: IndexState, types: dict[str, str], *, is_global: bool) -> Index:
         key = KeySchema.of_elements(stored.key_schema, types)
         projection = Projection(stored.projection, tuple(stored.non_key_attributes))
         schema = IndexSchema(stored.name, is_global, key, projection, self.key)
-        placement = Placement(stored.resource, self.state.slots, key, self.key)
+        placement = Placement(stored.resource, self.state.slots, key, self.key, self.hashed_keys)
         return Index(schema, placement, stored.throughput if is_global else None, stored.status)
 
     def _vector_index(self, stored: VectorIndexState, types: dict[str, str], vectors: IndexVectors) -> Index:
@@ -107,7 +112,7 @@ class TableLayout:
             hash_name,
             tuple(name for name, kind in stored.search_schema if kind != "HASH"),
         )
-        placement = Placement(stored.resource, self.state.slots, key, table_key)
+        placement = Placement(stored.resource, self.state.slots, key, table_key, self.hashed_keys)
         return Index(schema, placement, None, stored.status, vectors)
 
     def item_batch(self, part: Part) -> Batch:

@@ -18,6 +18,7 @@ from faradisc.engine.tables.expiry import NEVER_S, Expiry, expires_s, split_inde
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import apply_changes
 from faradisc.errors import ResourceNotFoundException
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Batch, Part, Store
@@ -103,14 +104,36 @@ class Sweeper:
             keys = [key for key, _ in rows if split_index_key(key)[0] <= until_s]
             if not keys:
                 return 0, split_index_key(rows[0][0])[0] if rows else NEVER_S
-            outcomes = await apply_changes(self._store, [expire_change(table, expiry, key) for key in keys])
+            named = await self._named(table, slot, part, keys)
+            outcomes = await apply_changes(
+                self._store, [expire_change(table, expiry, key, of_item) for key, of_item in named.items()]
+            )
             expired = sum(outcome.new_record is None and outcome.old.exists for outcome in outcomes)
             table.meter.registry.requests.expired[table.name] += expired
-            await self._forget_strays(part, keys, outcomes)
+            await self._forget_strays(part, list(named), outcomes)
             floor = keys[-1]
             return len(keys), until_s
         finally:
             expiry.empty_below[slot] = min(expiry.empty_below[slot], floor)
+
+    async def _named(self, table: Table, slot: int, part: Part, keys: Sequence[bytes]) -> dict[bytes, Item]:
+        """Returns the keys of items by the rows of the index; reads the items where row keys have no values.
+
+        Deletes rows without an item.
+        """
+        row_keys = [split_index_key(key)[1] for key in keys]
+        if not table.hashed_keys:
+            return {key: key_of_row(row_key, table.key) for key, row_key in zip(keys, row_keys, strict=True)}
+        items = table.placement.parts[slot]
+        named: dict[bytes, Item] = {}
+        for key, row_key, row in zip(keys, row_keys, await self._store.get(items, row_keys), strict=True):
+            if row is not None:
+                named[key] = table.key.key_of(item_record.decode(row[1]))
+                continue
+            absent = table.item_batch(items)
+            absent.checks.append((row_key, 0))
+            await self._store.commit([absent, Batch(part, deletes=[key])])
+        return named
 
     async def _forget_strays(self, part: Part, keys: Sequence[bytes], outcomes: Sequence[Outcome]) -> None:
         """Deletes index rows whose items do not expire.
@@ -130,13 +153,16 @@ class Sweeper:
             await self._store.commit([unchanged, Batch(part, deletes=[key])])
 
 
-def expire_change(table: Table, expiry: Expiry, key: bytes) -> Change:
-    """Returns the deletion of the item of an index row, unless time to live has been disabled since."""
-    seconds, row_key = split_index_key(key)
+def expire_change(table: Table, expiry: Expiry, key: bytes, of_item: Item) -> Change:
+    """Returns the deletion of the item of an index row, unless time to live has been disabled since.
+
+    key: of the row. of_item: the item's key.
+    """
+    seconds, _ = split_index_key(key)
 
     def transform(image: Image) -> Item | None:
         item = image.item
         is_due = table.newest.expiry is expiry and expires_s(item, expiry.attribute) == seconds
         return None if is_due else item
 
-    return Change(table, key_of_row(row_key, table.key), transform, by_service=True)
+    return Change(table, of_item, transform, by_service=True)

@@ -8,6 +8,9 @@ storage engine knows.
     row key   hash (16 bytes), HASH components, RANGE components
               and, in an index, the components of the table's key
 
+In a table that was created encrypted, the HASH components of the table's and of every index's key are
+replaced by a hash of them, of 16 bytes (`Placement.hashed`): the values are in the sealed records only.
+
 The hash is MD5 over `Outliers` and the partition key's bytes: this gives the order in which the service
 scans (docs/formats/keys.md). The key itself follows the hash, so two keys of one hash have different rows.
 A global index with several HASH attributes hashes their concatenated components.
@@ -22,6 +25,7 @@ resource too, of logs without rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from faradisc.model.codec.sortkey import decode_component, encode_bytes, encode_component, raw_bytes
 from faradisc.model.values.attribute import AttributeValue, Item
@@ -86,11 +90,14 @@ def slot_low(slot: int, slots: int) -> bytes:
     return bytes([slot << slot_shift(slots)]) if slot else b""
 
 
-def key_of_row(row_key: bytes, key: KeySchema) -> Item:
-    """Returns the table key encoded in a table's row key."""
-    at = HASH_BYTES
+def key_of_row(row_key: bytes, key: KeySchema, *, hashed: bool = False) -> Item:
+    """Returns the table key encoded in a table's row key; of a hashed one the RANGE attributes only.
+
+    Raises ValueError or IndexError for other bytes.
+    """
+    at = HASH_BYTES * 2 if hashed else HASH_BYTES
     found: Item = {}
-    for name in key.names:
+    for name in key.range if hashed else key.names:
         found[name], at = decode_component(row_key, at, key.types[name])
     return found
 
@@ -104,6 +111,15 @@ def _collection_prefix(values: tuple[AttributeValue, ...]) -> bytes:
     return hash_of(components) + components
 
 
+def _components(item: Item, names: tuple[str, ...]) -> bytes:
+    return b"".join([encode_component(item[name]) for name in names])
+
+
+def _hashed(components: bytes) -> bytes:
+    """Returns what stands for HASH components. Nobody can make two values of one hash, as for MD5."""
+    return blake2b(components, digest_size=HASH_BYTES).digest()
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """The parts and row keys of one resource. `slots` is a power of two between 1 and 256."""
@@ -113,6 +129,8 @@ class Placement:
     key: KeySchema
     table_key: KeySchema | None = None
     """Set for an index: the table's key ends each row key."""
+    hashed: bool = False
+    """Whether row keys have a hash in the place of the HASH components."""
     parts: tuple[bytes, ...] = field(init=False)
     _shift: int = field(init=False)
     _only: str | None = field(init=False)
@@ -132,10 +150,13 @@ class Placement:
 
     def collection(self, values: tuple[AttributeValue, ...]) -> bytes:
         """Returns the row-key prefix of one item collection, from its HASH values in schema order."""
-        return _collection_prefix(values)
+        prefix = _collection_prefix(values)
+        return prefix[:HASH_BYTES] + _hashed(prefix[HASH_BYTES:]) if self.hashed else prefix
 
     def row_key(self, item: Item) -> bytes:
         """Returns the row key of an item, a key or an ExclusiveStartKey with all key attributes."""
+        if self.hashed:
+            return self._hashed_row_key(item)
         only = self._only
         text = item[only].get("S") if only is not None else None
         if text is not None:  # _collection_prefix written out for most keys, to save its calls
@@ -146,6 +167,14 @@ class Placement:
         for name in self.tail:
             prefix += encode_component(item[name])
         return prefix
+
+    def _hashed_row_key(self, item: Item) -> bytes:
+        row_key = self.collection(tuple([item[name] for name in self.key.hash]))
+        row_key += _components(item, self.key.range)
+        if self.table_key is not None:
+            row_key += _hashed(_components(item, self.table_key.hash))
+            row_key += _components(item, self.table_key.range)
+        return row_key
 
     def hash_ranges(self, segment: int, total: int) -> list[tuple[bytes, bytes, bytes | None]]:
         """The (part, from, to) key ranges of one of `total` equal segments of the hash space, in order.

@@ -58,16 +58,19 @@ class Administration:
             )
         return shown
 
-    def capacity(self, name: str, region: str, account: str) -> dict[str, Any]:
+    async def capacity(self, name: str, region: str, account: str) -> dict[str, Any]:
         """Returns the throughput of a table from inside. Raises AdminError."""
-        return throughput.describe(self._table(name, region, account))
+        return await throughput.describe(self._backend.store, self._table(name, region, account))
 
     async def change_capacity(
         self, name: str, region: str, account: str, wanted: Mapping[str, Any]
     ) -> dict[str, Any]:
-        """Changes a table's throughput (throughput.py says how). Raises AdminError."""
-        table = self._table(name, region, account)
-        return await throughput.change(self._backend.catalog.throughput, table, wanted)
+        """Changes a table's throughput (throughput.py says how); returns what `capacity` then returns.
+
+        Raises AdminError.
+        """
+        await throughput.change(self._backend.catalog.throughput, self._table(name, region, account), wanted)
+        return await self.capacity(name, region, account)
 
     def events(self) -> list[dict[str, Any]]:
         """Returns splits, rejected splits and growth of all tables, the latest last."""

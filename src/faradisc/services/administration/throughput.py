@@ -12,16 +12,13 @@ from typing import Any
 from faradisc.capacity import inspect
 from faradisc.capacity.config import UNIT, CapacityConfig
 from faradisc.capacity.events import to_json
-from faradisc.capacity.partitions import Partition
 from faradisc.capacity.resource import Resource
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.usage_recording import shown_key
 from faradisc.engine.throughput.settings import parse_config
 from faradisc.engine.throughput.throughput import Throughput
-from faradisc.model.codec.keyspace import key_of_row
-from faradisc.model.values.schema import KeySchema
-
-HOT_KEYS_SHOWN = 5
+from faradisc.model.codec.keyspace import Placement
+from faradisc.services.administration.hot_keys import hot_keys
+from faradisc.storage.api import ReadOnlyStore
 
 PARTITIONS_MAX = 10_000
 PEAK_MAX = 1_000_000_000
@@ -40,18 +37,19 @@ class NoSuchTable(AdminError):
     """The table does not exist."""
 
 
-def describe(table: Table) -> dict[str, Any]:
+async def describe(store: ReadOnlyStore, table: Table) -> dict[str, Any]:
     """Returns the throughput of a table and its global indexes, as of now."""
     meter = table.meter
     now = meter.now()
-    keys = {index.name: index.placement.key for index in table.global_indexes}
+    placements: dict[str | None, Placement] = {None: table.placement}
+    placements |= {index.name: index.placement for index in table.global_indexes}
     return {
         "table": table.name,
         "now_ns": now,
         "profile": meter.override or meter.config.profile,
         "enforced": meter.enforced,
         "resources": {
-            index or "": _resource(meter.resource_of(index), table.key if index is None else keys[index], now)
+            index or "": await _resource(store, meter.resource_of(index), placements[index], now)
             for index in meter.provisions
         },
         "insights": {
@@ -64,31 +62,17 @@ def describe(table: Table) -> dict[str, Any]:
     }
 
 
-def _resource(resource: Resource, key: KeySchema, now: int) -> dict[str, Any]:
+async def _resource(
+    store: ReadOnlyStore, resource: Resource, placement: Placement, now: int
+) -> dict[str, Any]:
     described = inspect.describe(resource, now)
     for shown, part in zip(described["partitions"], resource.partitions.partitions, strict=True):
-        shown["hot_keys"] = _hot_keys(part, key)
+        shown["hot_keys"] = await hot_keys(store, part, placement)
     return described
 
 
-def _hot_keys(part: Partition, key: KeySchema) -> list[dict[str, Any]]:
-    """Returns the heaviest keys of a hot partition; keys of others are not recorded."""
-    found: list[dict[str, Any]] = []
-    for direction, bucket in (("read", part.reads), ("write", part.writes)):
-        watch = bucket.watch
-        if watch is None or not watch.keys.total:
-            continue
-        for heavy in watch.keys.top(HOT_KEYS_SHOWN):
-            partition_key, sort_key = shown_key(key_of_row(heavy.key, key), key)
-            share = round(heavy.weight * 100 / watch.keys.total, 1)
-            found.append(
-                {"direction": direction, "key": partition_key, "sort_key": sort_key, "percent": share}
-            )
-    return found
-
-
-async def change(throughput: Throughput, table: Table, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Changes a table, or with "index" one of its global indexes. Returns its new description.
+async def change(throughput: Throughput, table: Table, wanted: Mapping[str, Any]) -> None:
+    """Changes a table, or with "index" one of its global indexes.
 
     - profile: "aws:30/10", or null for the server's own
     - balance: {"read": units, "write": units}, the burst balance or the balance of an on-demand maximum
@@ -115,7 +99,6 @@ async def change(throughput: Throughput, table: Table, wanted: Mapping[str, Any]
     table.meter.changed(resource)
     throughput.recent.extend(map(to_json, events))
     await throughput.save(table.meter)
-    return describe(table)
 
 
 @dataclass(frozen=True, slots=True)

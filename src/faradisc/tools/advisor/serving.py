@@ -158,7 +158,7 @@ def _hot_keys(table: TableTraffic, document: dict[str, Any]) -> None:
                 )
                 for part in resource["partitions"]
                 for hot in part["hot_keys"]
-                if hot["direction"] == word.lower()
+                if hot["direction"] == word.lower() and hot["key"] is not None
             ]
             loads.sort(key=lambda load: -load.peak_units)
             table.demands.setdefault((name or None, direction), Demand()).keys = tuple(loads[:5])

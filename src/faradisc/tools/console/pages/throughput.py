@@ -204,12 +204,14 @@ class Live:
             side = part[key["direction"]]
             names = [str(each) for each in (key["key"], key["sort_key"]) if each is not None]
             with ui.row().classes("w-full items-center"):
-                ui.label(visible(" / ".join(names))[:120]).classes("hot")
+                ui.label(visible(" / ".join(names or [key["instead"]]))[:120]).classes("hot")
                 where = f"the {key['direction']}s of partition {visible(part['id'])[-8:]}"
                 note(
                     f"{key['percent']:g} % of {where}, which uses {side['heat_percent']:,.0f} % of its limit "
                     f"and has throttled {side['throttled']:,}"
                 )
+                if not names:
+                    continue
                 ui.button("What now?", on_click=lambda key=key, side=side: self._advise(key, side)).props(
                     "outline dense"
                 )
