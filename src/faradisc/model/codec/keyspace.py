@@ -116,7 +116,7 @@ def _components(item: Item, names: tuple[str, ...]) -> bytes:
 
 
 def _hashed(components: bytes) -> bytes:
-    """Returns what stands for HASH components. Unlike for MD5, no two values of one hash can be constructed."""
+    """Returns what stands for HASH components. Unlike for MD5, two values of one hash cannot be made."""
     return blake2b(components, digest_size=HASH_BYTES).digest()
 
 

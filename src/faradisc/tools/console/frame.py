@@ -29,6 +29,8 @@ new MutationObserver(() => {
 """Lets the keyboard scroll tables that are wider than the page."""
 STYLE = Path(__file__).with_name("style.css").read_text()
 
+PAGE_S_MAX = 60.0
+"""Seconds in which a page must be built; a slow endpoint answers late, and the page is an error otherwise."""
 EXPIRED = ("UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationToken")
 """Errors after which the console asks for a key."""
 EXPIRED_MORE = ("MissingAuthenticationTokenException", "InvalidClientTokenId", "ExpiredTokenException")
@@ -97,7 +99,7 @@ def console_page(path: str, title: str) -> Callable[[PageBody], PageBody]:
         page.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[each for name, each in signature.parameters.items() if name != "session"]
         )
-        ui.page(path, title=f"{title} · Faradisc")(page)
+        ui.page(path, title=f"{title} · Faradisc", response_timeout=PAGE_S_MAX)(page)
         return page
 
     return decorate
