@@ -135,14 +135,15 @@ class Placement:
     _shift: int = field(init=False)
     _only: str | None = field(init=False)
     """The HASH attribute, if there is only one."""
-    tail: tuple[str, ...] = field(init=False)
-    """The attributes whose components follow those of the HASH attributes in a row key."""
+    _tail: tuple[str, ...] = field(init=False)
+    """The attributes whose components follow the HASH components, or their hash, in a row key."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parts", parts_of(self.resource, self.slots))
         object.__setattr__(self, "_shift", slot_shift(self.slots))
         object.__setattr__(self, "_only", self.key.hash[0] if len(self.key.hash) == 1 else None)
-        object.__setattr__(self, "tail", self.key.range + (self.table_key.names if self.table_key else ()))
+        of_table = self.table_key.names if self.table_key is not None and not self.hashed else ()
+        object.__setattr__(self, "_tail", self.key.range + of_table)
 
     def part_of(self, row_key: bytes) -> bytes:
         """Returns the part of a row key, or of a prefix of one, of at least a byte."""
@@ -155,26 +156,20 @@ class Placement:
 
     def row_key(self, item: Item) -> bytes:
         """Returns the row key of an item, a key or an ExclusiveStartKey with all key attributes."""
-        if self.hashed:
-            return self._hashed_row_key(item)
         only = self._only
         text = item[only].get("S") if only is not None else None
         if text is not None:  # _collection_prefix written out for most keys, to save its calls
             data = text.encode()
-            prefix = hash_of(data) + encode_bytes(data)
+            component = encode_bytes(data)
+            prefix = hash_of(data) + (_hashed(component) if self.hashed else component)
         else:
-            prefix = _collection_prefix(tuple([item[name] for name in self.key.hash]))
-        for name in self.tail:
+            prefix = self.collection(tuple([item[name] for name in self.key.hash]))
+        for name in self._tail:
             prefix += encode_component(item[name])
+        if self.hashed and self.table_key is not None:
+            prefix += _hashed(_components(item, self.table_key.hash))
+            prefix += _components(item, self.table_key.range)
         return prefix
-
-    def _hashed_row_key(self, item: Item) -> bytes:
-        row_key = self.collection(tuple([item[name] for name in self.key.hash]))
-        row_key += _components(item, self.key.range)
-        if self.table_key is not None:
-            row_key += _hashed(_components(item, self.table_key.hash))
-            row_key += _components(item, self.table_key.range)
-        return row_key
 
     def hash_ranges(self, segment: int, total: int) -> list[tuple[bytes, bytes, bytes | None]]:
         """The (part, from, to) key ranges of one of `total` equal segments of the hash space, in order.
