@@ -98,6 +98,12 @@ def locations_of(settings: ServerSettings) -> Locations | None:
 
 
 def _storage(settings: ServerSettings) -> BackupStorage:
+    from faradisc.storage.postgres.connecting import is_sharded  # noqa: PLC0415 - few servers
+
+    if is_sharded(settings.store):
+        return NoBackupStorage(
+            "Backups need one state of a whole table, which several PostgreSQLs do not have."
+        )
     if settings.memory and not settings.backup_bucket:
         return MemoryBackupStorage()
     if settings.backup_bucket:
@@ -129,10 +135,14 @@ async def _open_store(settings: ServerSettings) -> Store:
 
 async def open_shared(settings: ServerSettings, *, create: bool = True) -> Store:
     """Opens the PostgreSQL of the settings. create: what is missing. Raises StorageError, SettingsError."""
-    from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415 - few servers
+    from faradisc.storage.postgres.connecting import is_sharded  # noqa: PLC0415 - few servers
+    from faradisc.storage.postgres.sharded import open_sharded  # noqa: PLC0415
+    from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415
 
     if settings.is_private_postgres:
         store = await open_private(Path(settings.store.partition(":")[2]), create=create)
+    elif is_sharded(settings.store):
+        store = await open_sharded(settings.store, create=create)
     else:
         store = await open_postgres(settings.store, create=create)
     if create and settings.has_directory:

@@ -17,6 +17,12 @@ FORMAT = 1
 OLDEST_VERSION = 15
 CONNECT_S = 5.0
 SCHEMA = "faradisc"
+SHARDED = "faradisc.sharded=on"
+"""In an address: every statement names one part, because the parts may be in several PostgreSQLs. PostgreSQL
+takes it for a setting that no one reads."""
+_CITUS = """SELECT current_setting('citus.recover_2pc_interval', true)
+ FROM pg_extension WHERE extname = 'citus'"""
+RECOVERY = "1s"
 _CREATED_MEANWHILE = ("23505", "42P06", "42P07")
 
 SESSION = {
@@ -105,6 +111,11 @@ def schema_of(dsn: str) -> str:
     return query.get("search_path", [SCHEMA])[-1]
 
 
+def is_sharded(dsn: str) -> bool:
+    """Whether an address has SHARDED."""
+    return SHARDED in dsn.partition("?")[2].split("&")
+
+
 def hosts_of(dsn: str) -> list[str]:
     """Returns an address for each host of an address."""
     parts = urlsplit(dsn)
@@ -143,14 +154,25 @@ async def _first_of(attempts: Sequence[Coroutine[Any, Any, Any]]) -> Any:
     raise max(errors, key=lambda error: (sqlstate(error) != "", not isinstance(error, OSError)))
 
 
-async def prepare(connection: Connection, schema: str, *, create: bool) -> None:
-    """Creates the tables unless they exist; without `create` that is an error. Raises StorageError."""
+async def prepare(connection: Connection, schema: str, *, create: bool, sharded: bool = False) -> None:
+    """Creates the tables unless they exist; without `create` that is an error. Raises StorageError.
+
+    sharded: whether a store for several PostgreSQLs follows; Citus needs it.
+    """
     try:
         [(version,)] = await connection.fetch("SELECT current_setting('server_version_num')::bigint")
         if version < OLDEST_VERSION * 10_000:
             raise StorageError(
                 f"PostgreSQL {version // 10_000} is too old; {OLDEST_VERSION} and later versions can be used."
             )
+        for (interval,) in await connection.fetch(_CITUS):
+            if not sharded:
+                raise StorageError(f"The database has the extension citus: add {SHARDED} to its address.")
+            if interval != RECOVERY:
+                raise StorageError(
+                    f"Citus completes interrupted commits too late: "
+                    f"citus.recover_2pc_interval is {interval}, but has to be {RECOVERY}."
+                )
         found = await _format(connection)
         if found is None and not create:
             raise StorageError(f"The database holds no tables of Faradisc in its schema {schema}.")

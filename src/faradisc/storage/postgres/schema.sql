@@ -99,7 +99,8 @@ BEGIN
 END $$;
 
 -- Any number of parts, ascending and distinct, and keys; c_at, w_at and l_at are positions in `parts`.
--- `counts`: log entries per part; w_payload null deletes. at_check: the check that failed.
+-- `counts`: log entries per part; w_payload null deletes. at_check: the check that failed. A caller of null: a
+-- part of a commit whose last statement writes the caller's row (sharded.py).
 CREATE FUNCTION kv_commit(
   caller bytea, request bigint, parts bytea[], musts bigint[], fences bigint[], counts bigint[],
   d_items bigint[], d_bytes bigint[], c_at bigint[], c_key bytea[], c_version bigint[],
@@ -177,7 +178,7 @@ BEGIN
     INSERT INTO kv_log VALUES (parts[l_at[i]], gens[l_at[i]], next_entry[l_at[i]], l_entry[i]);
   END LOOP;
   UPDATE kv_caller SET last = request, answer = packed, at = now() WHERE id = caller AND sealed = 0;
-  IF NOT FOUND THEN
+  IF NOT FOUND AND caller IS NOT NULL THEN
     RAISE EXCEPTION 'the caller is unknown or sealed' USING ERRCODE = 'FD001';
   END IF;
 END $$;
@@ -227,13 +228,19 @@ CREATE FUNCTION kv_sweep(rows bigint) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE p bytea; g bigint; deleted bigint; entries bigint;
 BEGIN
   DELETE FROM kv_caller WHERE at < now() - interval '1 day';
-  SELECT part, gen INTO p, g FROM kv_garbage LIMIT 1 FOR UPDATE;
+  SELECT part, gen INTO p, g FROM kv_garbage LIMIT 1;
   IF NOT FOUND THEN
     RETURN false;
   END IF;
-  DELETE FROM kv WHERE ctid = ANY (ARRAY (SELECT ctid FROM kv WHERE part = p AND gen = g LIMIT rows));
+  PERFORM FROM kv_garbage WHERE part = p AND gen = g FOR UPDATE;
+  IF NOT FOUND THEN
+    RETURN true;  -- another sweeper was faster
+  END IF;
+  DELETE FROM kv WHERE part = p AND gen = g
+    AND ctid = ANY (ARRAY (SELECT ctid FROM kv WHERE part = p AND gen = g LIMIT rows));
   GET DIAGNOSTICS deleted = ROW_COUNT;
-  DELETE FROM kv_log WHERE ctid = ANY (ARRAY (SELECT ctid FROM kv_log WHERE part = p AND gen = g LIMIT rows));
+  DELETE FROM kv_log WHERE part = p AND gen = g
+    AND ctid = ANY (ARRAY (SELECT ctid FROM kv_log WHERE part = p AND gen = g LIMIT rows));
   GET DIAGNOSTICS entries = ROW_COUNT;
   IF deleted < rows AND entries < rows THEN
     DELETE FROM kv_garbage WHERE part = p AND gen = g;

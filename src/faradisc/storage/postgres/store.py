@@ -212,7 +212,7 @@ class PostgresStore(Reader):
                     [(connection.caller,)] = await connection.fetch(_NEW_CALLER)
                 connection.request += 1
                 sent = True
-                [row] = await connection.fetch(statement, connection.caller, connection.request, *arguments)
+                row = await self._send(connection, statement, arguments)
             except BaseException as error:
                 broken = not isinstance(error, Exception) or breaks_connection(error)
                 self._pool.give(connection, broken=broken)
@@ -230,6 +230,11 @@ class PostgresStore(Reader):
                 self._pool.give(connection)
                 return row
         raise AssertionError("the second round returns or raises")
+
+    async def _send(self, connection: Connection, statement: str, arguments: Sequence[Any]) -> Any:
+        """Makes a commit. Returns the row of its function."""
+        [row] = await connection.fetch(statement, connection.caller, connection.request, *arguments)
+        return row
 
     async def _look_up(self, caller: bytes | None, request: int) -> list[int] | None:
         """Returns the sequences of a commit whose answer was lost; None when it was not made.
@@ -366,7 +371,7 @@ async def _opened(
     *,
     create: bool = True,
 ) -> PostgresStore:
-    connection = await _first(connect)
+    connection = await first_connection(connect)
     try:
         await prepare(connection, schema_of(dsn), create=create)
     finally:
@@ -374,7 +379,7 @@ async def _opened(
     return PostgresStore(connect, size, leave)
 
 
-async def _first(connect: Callable[[], Awaitable[Connection]]) -> Connection:
+async def first_connection(connect: Callable[[], Awaitable[Connection]]) -> Connection:
     """Returns a connection. Waits while PostgreSQL starts. Raises StorageError."""
     loop = asyncio.get_running_loop()
     until_s = loop.time() + START_S
