@@ -21,6 +21,8 @@ pytest_plugins = [
     "fixtures.served",
     "fixtures.cluster",
     "fixtures.patroni",
+    "fixtures.shards",
+    "fixtures.sharded_nodes",
     "fixtures.streamed",
     "fixtures.other_services",
     "fixtures.access",
