@@ -125,11 +125,11 @@ def _check_not_restored_from(backend: Backend, table: Table) -> None:
 
 
 async def _delete(backend: Backend, table: Table) -> Table:
-    if table.history is None:
-        return await backend.catalog.delete(table)
-    backup = await backend.backups.of_deleted(table)
+    backup = await backend.backups.of_deleted(table) if table.history is not None else None
     # Checked again: a restore may start while this waits for another change of the catalog.
     check = partial(_check_not_restored_from, backend, table)
-    deleting = await backend.catalog.delete(table, check=check, row_owner=backend.backups.batch_of(backup))
-    backend.backups.put(backup)
+    row_owner = backend.backups.batch_of(backup) if backup is not None else None
+    deleting = await backend.catalog.delete(table, check=check, row_owner=row_owner)
+    if backup is not None:
+        backend.backups.put(backup)
     return deleting

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.engine.backups.storage import MemoryBackupStorage
+from faradisc.engine.backups.storage import MemoryBackupStorage, NoBackupStorage
 from faradisc.engine.exchange.locations import directories
 from faradisc.errors import ApiError
 from faradisc.storage.immediate import run
@@ -117,11 +117,28 @@ def test_an_import_goes_on_on_another_node_and_imports_each_item_once(tmp_path: 
 
 
 def test_without_a_shared_directory_backups_are_rejected_in_a_sentence() -> None:
-    from faradisc.engine.backups.storage import NoBackupStorage  # noqa: PLC0415
-
     nodes = SharedNodes()
     node = nodes.start(options={"backup_storage": NoBackupStorage("Backups need a directory.")})
     node.call("CreateTable", TableName="t", **SCHEMA)
     with pytest.raises(ApiError, match="Backups need a directory"):
         node.call("CreateBackup", TableName="t", BackupName="b")
     assert node.call("ListBackups")["BackupSummaries"] == []
+
+
+def test_without_a_shared_directory_a_deleted_table_leaves_no_backup_and_no_rows(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    nodes = SharedNodes()
+    node = nodes.start(options={"backup_storage": NoBackupStorage("Backups need a directory.")})
+    node.call("CreateTable", TableName="t", **SCHEMA)
+    recovery = {"PointInTimeRecoveryEnabled": True}
+    node.call("UpdateContinuousBackups", TableName="t", PointInTimeRecoverySpecification=recovery)
+    node.call("PutItem", TableName="t", Item={"p": {"S": "a"}})
+    table = node.database.backend.catalog.at(("", "t"))
+    assert table is not None
+    node.call("DeleteTable", TableName="t")
+    nodes.pass_time(2)
+    assert node.call("ListBackups", BackupType="SYSTEM")["BackupSummaries"] == []
+    for part in table.parts():
+        assert run(node.database.store.range(part, None, None, limit=1)) == []
+    assert "table t is deleted without a system backup: Backups need a directory." in caplog.text

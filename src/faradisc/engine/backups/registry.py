@@ -212,11 +212,14 @@ class Backups:
             raise
         return backup
 
-    async def of_deleted(self, table: Table) -> Backup:
-        """Returns the system backup of a table that is being deleted.
+    async def of_deleted(self, table: Table) -> Backup | None:
+        """Returns the system backup of a table that is being deleted; None without a place for backups.
 
         `Catalog.delete` includes its `batch_of` in the commit, and then calls `put`.
         """
+        if isinstance(self.storage, NoBackupStorage):
+            log.warning("table %s is deleted without a system backup: %s", table.name, self.storage.reason)
+            return None
         items, size_bytes = await usage_of(self._store, table)
         backup = self._new(table, table.name + SYSTEM_SUFFIX, "SYSTEM")
         expires_ns = backup.created_ns + SYSTEM_BACKUP_LIFETIME_S * 1_000_000_000
