@@ -52,6 +52,7 @@ def names(items: list[dict[str, Any]]) -> list[str]:
 IN_ORDER = ["a0", "a1", "a2", "a3", "a4", "a5"]
 
 
+@pytest.mark.usefixtures("entries_in_order_of_keys")
 @pytest.mark.parametrize("index", ["keys", "some", "all"])
 def test_entries_come_by_index_key_then_by_table_key(dynamodb: Any, table: str, index: str) -> None:
     """Here the table's keys are strings, whose order among equals is the order of their bytes; the service
@@ -60,6 +61,7 @@ def test_entries_come_by_index_key_then_by_table_key(dynamodb: Any, table: str, 
     assert names(everything(dynamodb.query, **query(table, index, ScanIndexForward=False))) == IN_ORDER[::-1]
 
 
+@pytest.mark.usefixtures("entries_in_order_of_keys")
 @pytest.mark.parametrize("index", ["keys", "all", "hash"])
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6])
@@ -105,6 +107,7 @@ def test_select_count_counts_entries(dynamodb: Any, table: str, index: str) -> N
     assert (answer["Count"], "Items" in answer) == (6, False)
 
 
+@pytest.mark.usefixtures("entries_in_order_of_keys")
 def test_attributes_that_are_not_projected_are_rejected(dynamodb: Any, table: str) -> None:
     with invalid():
         dynamodb.query(**query(table, "some", ProjectionExpression="p, y"))
@@ -128,6 +131,7 @@ def test_a_scan_of_an_index_in_pages(dynamodb: Any, table: str, limit: int) -> N
         assert set(page["LastEvaluatedKey"]) == {"p", "g", "s"}
 
 
+@pytest.mark.usefixtures("entries_in_order_of_keys")
 @pytest.mark.parametrize(
     ("clause", "values", "wanted"),
     [
@@ -157,6 +161,7 @@ def test_a_wrong_start_key_is_rejected(dynamodb: Any, table: str) -> None:
         dynamodb.query(**query(table, "all", ExclusiveStartKey=item(p="b1", g="b", s=1)))
 
 
+@pytest.mark.usefixtures("entries_in_order_of_keys")
 def test_items_move_in_and_out_of_the_index(dynamodb: Any, table: str) -> None:
     def update(p: str, expression: str, **values: Any) -> None:
         parameters = {"ExpressionAttributeValues": item(**{f":{n}": v for n, v in values.items()})}
