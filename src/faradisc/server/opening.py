@@ -98,12 +98,13 @@ def locations_of(settings: ServerSettings) -> Locations | None:
 
 
 def _storage(settings: ServerSettings) -> BackupStorage:
-    from faradisc.storage.postgres.connecting import is_sharded  # noqa: PLC0415 - few servers
+    if settings.store:
+        from faradisc.storage.postgres.connecting import is_sharded  # noqa: PLC0415 - few servers
 
-    if is_sharded(settings.store):
-        return NoBackupStorage(
-            "Backups need one state of a whole table, which several PostgreSQLs do not have."
-        )
+        if is_sharded(settings.store):
+            return NoBackupStorage(
+                "Backups need one state of a whole table, which several PostgreSQLs do not have."
+            )
     if settings.memory and not settings.backup_bucket:
         return MemoryBackupStorage()
     if settings.backup_bucket:
