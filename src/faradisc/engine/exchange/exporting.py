@@ -263,14 +263,15 @@ def _change_lines(
         newest = change.new if change.new is not None else change.old
         if newest is None:
             continue
-        keys = table.key.key_of(item_record.decode(newest))
+        item = item_record.decode(newest)
+        keys = table.key.key_of(item)
         images = {"NewImage": change.new, "OldImage": change.old if with_old else None}
         items = {name: item_record.decode(image) for name, image in images.items() if image is not None}
         if wanted is not None:
             # The filter tests the old image of a deleted item, so that matching deletions are exported.
-            if not wanted.matches(item_record.decode(newest)):
+            if not wanted.matches(item):
                 continue
-            items = {name: wanted.projected(item) for name, item in items.items()}
+            items = {name: wanted.projected(image) for name, image in items.items()}
         micros = str(change.written_ns // _MICRO)
         if ion:
             parts = {"Keys": ion_text.struct(keys)}
