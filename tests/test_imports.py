@@ -23,7 +23,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 ROWS = (
     ("limits",),
     ("errors", "clock", "charts", "addresses"),
-    ("model.values", "engine.metrics"),
+    ("model.values", "metrics"),
     (
         "model.codec",
         "language.expressions",
@@ -66,12 +66,23 @@ RANK = {name: rank for rank, row in enumerate(ROWS) for name in row}
 
 PURE = (
     *("model.values", "model.codec", "language.expressions", "language.partiql"),
-    *("capacity", "auth", "charts", "engine.metrics"),
+    *("capacity", "auth", "charts", "metrics"),
 )
 """No I/O, no clock, no `await`."""
 
 BELOW_THE_TOOLS = (
-    *("engine", "language", "model", "services", "capacity", "storage", "operations", "protocol", "database"),
+    *(
+        "engine",
+        "language",
+        "model",
+        "services",
+        "capacity",
+        "metrics",
+        "storage",
+        "operations",
+        "protocol",
+        "database",
+    ),
 )
 """None of these may import a tool, a face of the package, or the web pages."""
 

@@ -23,7 +23,6 @@ from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
-from faradisc.engine.metrics.request_metrics import RECENT_MAX
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.backfill import backfill_step
@@ -38,6 +37,7 @@ from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.engine.workers import Job, Workers
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
+from faradisc.metrics.request_metrics import RECENT_MAX
 from faradisc.operations.call import Backend, Call, no_yield
 from faradisc.operations.registry import FOLLOW_ALL, FOLLOW_LATE, OPERATIONS, Operation
 from faradisc.protocol.executor import OperationExecutor

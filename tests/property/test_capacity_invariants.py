@@ -15,7 +15,7 @@ from faradisc.capacity.inspect import describe
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import EvenSizes
-from faradisc.engine.metrics.metric_store import dimensions
+from faradisc.metrics.metric_store import dimensions
 from unit.capacity.worlds import INDEX, START, TABLE, place, table
 
 KEYS = [place(f"k{n}", f"s{n % 3}") for n in range(12)]

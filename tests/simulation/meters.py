@@ -21,7 +21,7 @@ from faradisc.capacity.config import CapacityConfig, profile
 from faradisc.capacity.resource import Resource
 from faradisc.clock import ManualClock
 from faradisc.database import Database
-from faradisc.engine.metrics.metric_store import dimensions
+from faradisc.metrics.metric_store import dimensions
 from faradisc.model.codec.keyspace import METER_PART
 from faradisc.model.values.size import item_size
 from faradisc.storage.immediate import run

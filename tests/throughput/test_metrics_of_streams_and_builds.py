@@ -8,7 +8,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from faradisc.capacity.config import MINUTE_NS
-from faradisc.engine.metrics.metric_store import Statistic
+from faradisc.metrics.metric_store import Statistic
 from faradisc.server.exposition import exposition
 from faradisc.server.load import Load
 

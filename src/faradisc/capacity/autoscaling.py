@@ -27,7 +27,7 @@ from typing import Any, Literal
 
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.capacity.controlplane import DecreaseLog
-from faradisc.engine.metrics.alarm_rule import AlarmRule, State
+from faradisc.metrics.alarm_rule import AlarmRule, State
 
 HIGH_POINTS = 2
 LOW_POINTS = 15

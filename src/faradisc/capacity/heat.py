@@ -19,7 +19,7 @@ from faradisc.capacity.config import HASH_BYTES, UNIT, CapacityConfig, Direction
 from faradisc.capacity.key_watch import KeyWatch, SortKeyOrder
 from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.topology import after_key, collection_edges
-from faradisc.engine.metrics.sketch import HeavyKey
+from faradisc.metrics.sketch import HeavyKey
 
 HEAT_STEP_S = 10
 _DECAY, _GAIN, _OF = 8465, 1535, 10_000

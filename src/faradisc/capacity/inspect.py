@@ -14,7 +14,7 @@ from faradisc.capacity.config import UNIT
 from faradisc.capacity.heat import utilisation_percent
 from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.resource import Resource
-from faradisc.engine.metrics.heat_history import RESOURCES_MAX, HeatHistory
+from faradisc.metrics.heat_history import RESOURCES_MAX, HeatHistory
 
 
 def describe(resource: Resource, now: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ Source: capacity.md section 2.7.
 from __future__ import annotations
 
 from faradisc.capacity.config import HASH_BYTES, CapacityConfig
-from faradisc.engine.metrics.sketch import Sketch
+from faradisc.metrics.sketch import Sketch
 
 _RECLAIM_EVERY = 256
 """Writes of unknown collections between two attempts to drop collections without a heavy key."""

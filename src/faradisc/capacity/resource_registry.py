@@ -18,9 +18,9 @@ from faradisc.capacity.config import HOUR_NS, MINUTE_NS, SECOND_NS, CapacityConf
 from faradisc.capacity.events import Event
 from faradisc.capacity.resource import STEP_NS, Resource
 from faradisc.capacity.usage import MinuteUsage
-from faradisc.engine.metrics.contributor_insights import Insights
-from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
-from faradisc.engine.metrics.request_metrics import RequestMetrics
+from faradisc.metrics.contributor_insights import Insights
+from faradisc.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
+from faradisc.metrics.request_metrics import RequestMetrics
 
 GAUGE_PERIOD_NS = 5 * MINUTE_NS
 

@@ -12,10 +12,10 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any, Final
 
 from faradisc.clock import epoch_seconds
-from faradisc.engine.metrics.contributor_insights import Insights, Mode
 from faradisc.engine.tables.table import Table
 from faradisc.engine.throughput.table import InsightsSetting
 from faradisc.errors import ResourceNotFoundException, ValidationException
+from faradisc.metrics.contributor_insights import Insights, Mode
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 

@@ -32,8 +32,8 @@ import orjson
 
 from faradisc.auth.sigv4 import Authenticator
 from faradisc.database import Database
-from faradisc.engine.metrics.heat_history import SLOT_S, HeatHistory
 from faradisc.errors import ApiError
+from faradisc.metrics.heat_history import SLOT_S, HeatHistory
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.load import Load
 from faradisc.server.origins import host_name, is_local

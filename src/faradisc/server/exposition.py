@@ -1,7 +1,7 @@
 """The metrics in Prometheus's format.
 
 First the counts of the process itself (load.py), as of now. Then the counters and gauges that
-CloudWatch has (engine/metrics/metric_catalog.py), under Prometheus's naming conventions:
+CloudWatch has (metrics/metric_catalog.py), under Prometheus's naming conventions:
 ConsumedReadCapacityUnits of a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are
 as old as the last full minute; latencies are as of now.
 """
@@ -23,7 +23,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.engine.metrics.metric_store import Dimensions
+from faradisc.metrics.metric_store import Dimensions
 from faradisc.server.load import Load
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"

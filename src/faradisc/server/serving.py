@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from faradisc.database import Database
-from faradisc.engine.metrics.heat_history import SLOT_S, HeatHistory
 from faradisc.errors import StorageError
+from faradisc.metrics.heat_history import SLOT_S, HeatHistory
 from faradisc.server.background import keep_working, pause
 from faradisc.server.site import Site
 from faradisc.storage.api import Full

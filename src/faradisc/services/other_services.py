@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from faradisc.clock import Clock, Entropy
-from faradisc.engine.metrics.metric_store import MetricStore
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.workers import Job
 from faradisc.errors import ValidationException
+from faradisc.metrics.metric_store import MetricStore
 from faradisc.model.codec.keyspace import ALARMS_PART, SCALING_PART
 from faradisc.operations.call import Call
 from faradisc.protocol.executor import OperationExecutor

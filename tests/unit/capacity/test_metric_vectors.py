@@ -8,9 +8,9 @@ from faradisc.capacity.admission import Charge, admit
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS, profile
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.throttle import Cause
-from faradisc.engine.metrics.contributor_insights import Insights
-from faradisc.engine.metrics.metric_catalog import METRICS
-from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, Statistic, dimensions
+from faradisc.metrics.contributor_insights import Insights
+from faradisc.metrics.metric_catalog import METRICS
+from faradisc.metrics.metric_store import RETENTION_MINUTES, MetricStore, Statistic, dimensions
 from unit.capacity.worlds import START, TABLE, place, read, write
 
 

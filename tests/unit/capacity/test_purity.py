@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import faradisc.capacity
-import faradisc.engine.metrics
+import faradisc.metrics
 
 FORBIDDEN = {
     "time",
@@ -25,7 +25,7 @@ FORBIDDEN = {
 }
 CORE = sorted(
     file
-    for package in (faradisc.capacity, faradisc.engine.metrics)
+    for package in (faradisc.capacity, faradisc.metrics)
     for file in Path(package.__path__[0]).glob("*.py")
 )
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.capacity.config import PROFILES, CapacityConfig, parse_caps, profile
-from faradisc.engine.metrics.alarm_rule import AlarmRule
-from faradisc.engine.metrics.sketch import Sketch
+from faradisc.metrics.alarm_rule import AlarmRule
+from faradisc.metrics.sketch import Sketch
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=300), st.integers(1, 12))

@@ -7,7 +7,7 @@ import pytest
 from faradisc.capacity import inspect
 from faradisc.capacity.config import SECOND_NS, profile
 from faradisc.capacity.resource import Resource
-from faradisc.engine.metrics.heat_history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS, HeatHistory
+from faradisc.metrics.heat_history import PARTITIONS_MAX, RESOURCES_MAX, SLOT_S, SLOTS, HeatHistory
 from unit.capacity.worlds import START, TABLE, load, place, table
 
 

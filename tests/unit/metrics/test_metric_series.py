@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faradisc.capacity.config import MINUTE_NS, profile
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.engine.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
+from faradisc.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
 from unit.capacity.worlds import START
 
 NAME, WHICH = "ConsumedReadCapacityUnits", (("TableName", "T"),)

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from faradisc.clock import ManualClock
-from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.local import LocalDatabase
+from faradisc.metrics.heat_history import HeatHistory
 from faradisc.server.serving import WATCH_S_MIN, keep_watching, watch_pause_s
 
 ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/Things"

@@ -25,13 +25,13 @@ from typing import NamedTuple
 import orjson
 
 from faradisc.capacity import units
-from faradisc.engine.metrics.metric_store import dimensions
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.partition_sizes import grow_index
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ResourceNotFoundException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.metrics.metric_store import dimensions
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
 from faradisc.model.values.size import item_size

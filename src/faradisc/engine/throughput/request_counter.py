@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.engine.metrics.metric_store import Dimensions, dimensions
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -20,6 +19,7 @@ from faradisc.errors import (
     TransactionCanceledException,
     TransactionConflictException,
 )
+from faradisc.metrics.metric_store import Dimensions, dimensions
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
 _THROTTLE_CODES: Final = {"ProvisionedThroughputExceeded", "ThrottlingError"}

@@ -10,10 +10,10 @@ from faradisc.capacity.admission import Limiter
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.events import Event
 from faradisc.capacity.resource import Resource
-from faradisc.engine.metrics.contributor_insights import Insights, Mode
 from faradisc.engine.throughput.registry_clock import RegistryClock
 from faradisc.engine.throughput.table_usage import CountingUsage, EnforcingUsage, TableUsage
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
+from faradisc.metrics.contributor_insights import Insights, Mode
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from typing import Any
 from faradisc.capacity.inspect import observe_heat
 from faradisc.clock import LAST_NS, Clock, MovableClock
 from faradisc.engine.cluster.nodes import described_nodes
-from faradisc.engine.metrics.heat_history import HeatHistory
 from faradisc.engine.tables.backfill import progress
 from faradisc.engine.tables.table import Table
 from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.errors import ApiError
+from faradisc.metrics.heat_history import HeatHistory
 from faradisc.operations.call import Backend
 from faradisc.services.administration import throughput
 from faradisc.services.administration.throughput import AdminError, NoSuchTable

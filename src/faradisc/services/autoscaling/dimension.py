@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from faradisc.engine.metrics.metric_store import Dimensions, dimensions
+from faradisc.metrics.metric_store import Dimensions, dimensions
 from faradisc.services.autoscaling.errors import ValidationException
 
 _RESOURCE: Final = re.compile(r"table/([A-Za-z0-9_.-]{1,255})(?:/index/([A-Za-z0-9_.-]{1,255}))?")

@@ -15,8 +15,8 @@ from typing import Any, Final
 from faradisc.capacity.autoscaling import LOW_POINTS
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.clock import Entropy
-from faradisc.engine.metrics.alarm_rule import State
-from faradisc.engine.metrics.metric_catalog import NAMESPACE
+from faradisc.metrics.alarm_rule import State
+from faradisc.metrics.metric_catalog import NAMESPACE
 from faradisc.services.autoscaling.customized import alarm_members
 from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target
 from faradisc.services.cloudwatch.alarm import Alarm

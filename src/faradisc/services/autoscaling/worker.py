@@ -18,13 +18,13 @@ from faradisc.capacity.autoscaling import Decision
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.controlplane import DecreaseLog
 from faradisc.clock import Clock, Entropy
-from faradisc.engine.metrics.alarm_rule import Value
-from faradisc.engine.metrics.metric_catalog import NAMESPACE
-from faradisc.engine.metrics.metric_store import RETENTION_MINUTES
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import Throughput
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ApiError, ResourceInUseException, ResourceNotFoundException
+from faradisc.metrics.alarm_rule import Value
+from faradisc.metrics.metric_catalog import NAMESPACE
+from faradisc.metrics.metric_store import RETENTION_MINUTES
 from faradisc.operations.call import Call
 from faradisc.services.autoscaling import customized, tracking_alarms
 from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target

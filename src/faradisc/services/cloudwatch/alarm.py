@@ -9,7 +9,7 @@ from typing import Any
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import epoch_seconds
-from faradisc.engine.metrics.alarm_rule import AlarmRule, State
+from faradisc.metrics.alarm_rule import AlarmRule, State
 from faradisc.services.cloudwatch.documents import from_document, to_document
 
 METRIC_DELAY_NS = 60 * SECOND_NS

@@ -15,7 +15,7 @@ import orjson
 
 from faradisc.capacity.config import DAY_NS
 from faradisc.clock import Clock, epoch_seconds
-from faradisc.engine.metrics.alarm_rule import State
+from faradisc.metrics.alarm_rule import State
 from faradisc.model.codec.keyspace import ALARMS_PART
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.documents import DocumentStore, Key, from_document, to_document

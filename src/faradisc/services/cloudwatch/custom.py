@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
-from faradisc.engine.metrics.metric_store import Dimensions, Statistic
+from faradisc.metrics.metric_store import Dimensions, Statistic
 
 SERIES_MAX: Final = 10_000
 POINTS_MAX: Final = 15 * 24 * 60

@@ -13,8 +13,8 @@ from typing import Final
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import Clock
-from faradisc.engine.metrics.alarm_rule import Value
 from faradisc.errors import ValidationException
+from faradisc.metrics.alarm_rule import Value
 from faradisc.services.cloudwatch.alarm import METRIC_DELAY_NS, Alarm
 from faradisc.services.cloudwatch.alarms import Alarms
 from faradisc.services.cloudwatch.reasons import reason, reason_data
@@ -23,7 +23,7 @@ from faradisc.services.cloudwatch.statistics import value_of
 
 PERIODS_PER_STEP: Final = 60
 CATCH_UP_NS: Final = 86_400 * SECOND_NS
-"""Metrics reach no further back (engine/metrics/metric_store.py)."""
+"""Metrics reach no further back (metrics/metric_store.py)."""
 
 
 class Evaluator:

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.engine.metrics.alarm_rule import AlarmRule, State, Value
+from faradisc.metrics.alarm_rule import AlarmRule, State, Value
 
 Points = Sequence[tuple[int, Value | None]]
 """(beginning of the period in nanoseconds, value or None), oldest first."""

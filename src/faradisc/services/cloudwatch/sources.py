@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faradisc.engine.metrics.metric_catalog import METRICS, NAMESPACE
-from faradisc.engine.metrics.metric_store import Dimensions, MetricStore, Statistic
+from faradisc.metrics.metric_catalog import METRICS, NAMESPACE
+from faradisc.metrics.metric_store import Dimensions, MetricStore, Statistic
 from faradisc.services.cloudwatch.custom import CustomMetrics
 
 MetricsOf = Callable[[str], MetricStore]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from faradisc.engine.metrics.metric_store import Statistic
+from faradisc.metrics.metric_store import Statistic
 
 PLAIN: Final = ("SampleCount", "Average", "Sum", "Minimum", "Maximum")
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import epoch_seconds
-from faradisc.engine.metrics.metric_store import Statistic
+from faradisc.metrics.metric_store import Statistic
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.errors import (
     InvalidParameterCombinationException,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from faradisc.capacity.config import DAY_NS, HOUR_NS
-from faradisc.engine.metrics.metric_store import Statistic
+from faradisc.metrics.metric_store import Statistic
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.custom import TooManySeries
 from faradisc.services.cloudwatch.errors import (

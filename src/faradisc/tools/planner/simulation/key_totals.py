@@ -1,6 +1,6 @@
 """The heaviest keys of one direction: their units in all and in the busiest second, their throttled attempts.
 
-Memory is bounded: totals are kept in a space-saving sketch (engine/metrics/sketch.py), peaks only of keys
+Memory is bounded: totals are kept in a space-saving sketch (metrics/sketch.py), peaks only of keys
 that are in it.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from faradisc.engine.metrics.sketch import Sketch
+from faradisc.metrics.sketch import Sketch
 
 KEYS_KEPT = 1000
 _PEAKS_MAX = 4 * KEYS_KEPT

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from faradisc.engine.metrics.metric_store import Dimensions, MetricStore, dimensions
+from faradisc.metrics.metric_store import Dimensions, MetricStore, dimensions
 
 _EXACT_BITS = 6
 """Leading bits of a latency that are counted: a precision of about 3 %."""

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from faradisc.engine.metrics.sketch import Sketch
+from faradisc.metrics.sketch import Sketch
 
 Rule = Literal["PKC", "SKC", "PKT", "SKT"]
 Mode = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
 
-from faradisc.engine.metrics.metric_catalog import METRICS
+from faradisc.metrics.metric_catalog import METRICS
 
 SECOND_NS = 1_000_000_000
 MINUTE_NS = 60 * SECOND_NS
