@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from faradisc.clock import epoch_seconds
 from faradisc.engine.tables.table import Table
-from faradisc.engine.throughput.table import InsightsSetting
+from faradisc.engine.throughput.meter import InsightsSetting
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.metrics.contributor_insights import Insights, Mode
 from faradisc.model.values.schema import KeySchema

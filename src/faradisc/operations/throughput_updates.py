@@ -23,7 +23,7 @@ from faradisc.capacity.controlplane import (
 from faradisc.engine.tables.definition import checked_change, invalid
 from faradisc.engine.tables.state import TableState, Throughput
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.throughput import NO_MAXIMUM, checked_maximum, checked_warm
+from faradisc.engine.tables.throughput_members import NO_MAXIMUM, checked_maximum, checked_warm
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
 from faradisc.errors import LimitExceededException, ValidationException
 

@@ -14,7 +14,7 @@ from typing import Any
 from faradisc.clock import epoch_seconds
 from faradisc.engine.tables.description import describe_sealing
 from faradisc.engine.tables.state import IndexState, TableState, VectorIndexState
-from faradisc.engine.tables.throughput import Maximum, describe_maximum
+from faradisc.engine.tables.throughput_members import Maximum, describe_maximum
 from faradisc.errors import ValidationException
 from faradisc.model.codec.keyspace import parts_of
 from faradisc.storage.api import Part

@@ -28,7 +28,7 @@ from faradisc.engine.tables.state import (
     Throughput,
     VectorIndexState,
 )
-from faradisc.engine.tables.throughput import Maximum, checked_maximum
+from faradisc.engine.tables.throughput_members import Maximum, checked_maximum
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
 
 AnyIndex = TypeVar("AnyIndex", IndexState, VectorIndexState)

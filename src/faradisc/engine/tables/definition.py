@@ -18,7 +18,7 @@ from faradisc.engine.tables.state import (
     Throughput,
     VectorIndexState,
 )
-from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
+from faradisc.engine.tables.throughput_members import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
 from faradisc.errors import UnsupportedOperation, ValidationException
 from faradisc.limits import (
     GSI_HASH_ATTRIBUTES_MAX,

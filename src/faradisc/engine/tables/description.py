@@ -13,7 +13,7 @@ from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.stream import stream_arn
 from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
 from faradisc.engine.tables.table import Index, Table
-from faradisc.engine.tables.throughput import describe_maximum
+from faradisc.engine.tables.throughput_members import describe_maximum
 from faradisc.model.values.schema import IndexSchema
 from faradisc.storage.api import ReadOnlyStore
 

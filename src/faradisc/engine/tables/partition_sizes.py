@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from faradisc.engine.tables.change import Outcome
 from faradisc.engine.tables.table import Index, Table
-from faradisc.engine.throughput.table import TableMeter
+from faradisc.engine.throughput.meter import TableMeter
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.engine.sealing.state import SealState
-from faradisc.engine.tables.throughput import NO_MAXIMUM, Maximum
+from faradisc.engine.tables.throughput_members import NO_MAXIMUM, Maximum
 from faradisc.engine.vectors.schema import Distance
 from faradisc.model.values.schema import ProjectionKind
 

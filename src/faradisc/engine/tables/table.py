@@ -10,7 +10,7 @@ from faradisc.engine.tables.expiry import Expiry
 from faradisc.engine.tables.history import History, history_parts
 from faradisc.engine.tables.key_locks import KeyLocks
 from faradisc.engine.tables.state import IndexState, TableState, Throughput, VectorIndexState
-from faradisc.engine.throughput.table import Provision, TableMeter
+from faradisc.engine.throughput.meter import Provision, TableMeter
 from faradisc.engine.vectors.memory import IndexVectors, VectorMemory
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX

@@ -1,7 +1,7 @@
 """Throughput of the running database: connects the capacity model to tables, a clock and a store.
 
     settings          which profile applies to which table
-    table             one table's limiters and counters, as requests use them
+    meter             one table's limiters and counters, as requests use them
     table_usage       how requests count or charge what they consume
     registry_clock    the clock that advances the capacity model
     throughput        all tables: creates and changes their resources

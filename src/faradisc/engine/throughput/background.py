@@ -16,10 +16,10 @@ from faradisc.capacity.events import Event, SplitDue, to_json
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, MovableClock
+from faradisc.engine.throughput.meter import TableMeter
 from faradisc.engine.throughput.registry_clock import RegistryClock
 from faradisc.engine.throughput.size_measurement import Measurements
 from faradisc.engine.throughput.stored_state import StoredState
-from faradisc.engine.throughput.table import TableMeter
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.api import Store
 

@@ -23,7 +23,7 @@ from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.sharing import bucket_of, rate_of, set_share
 from faradisc.engine.cluster.nodes import DEAD_NS, Nodes
-from faradisc.engine.throughput.table import TableMeter
+from faradisc.engine.throughput.meter import TableMeter
 from faradisc.errors import StorageError
 from faradisc.model.codec.keyspace import ADMISSION_PART
 from faradisc.storage.api import Batch, Conflict, Store

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from faradisc.capacity.partitions import Contents, Partition
-from faradisc.engine.throughput.table import TableMeter
+from faradisc.engine.throughput.meter import TableMeter
 from faradisc.errors import AccessDeniedException
 from faradisc.model.codec import item_record
 from faradisc.storage.api import Corruption, ReadOnlyStore

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from faradisc.engine.cluster.followed import FollowedRows
-from faradisc.engine.throughput.table import TableMeter
+from faradisc.engine.throughput.meter import TableMeter
 from faradisc.model.codec.keyspace import METER_PART
 from faradisc.storage.api import Store
 

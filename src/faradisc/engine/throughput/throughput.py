@@ -15,10 +15,10 @@ from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.throughput.background import Background
+from faradisc.engine.throughput.meter import InsightsSetting, Provision, TableMeter
 from faradisc.engine.throughput.registry_clock import RegistryClock
 from faradisc.engine.throughput.settings import ThroughputSettings, parse_config
 from faradisc.engine.throughput.stored_state import StoredState
-from faradisc.engine.throughput.table import InsightsSetting, Provision, TableMeter
 from faradisc.engine.throughput.table_usage import RequestTime
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.metrics.contributor_insights import Insights
