@@ -111,10 +111,10 @@ def test_port_in_use(command: Any, tmp_path: Path) -> None:
 
 def test_second_server_on_the_same_directory(start_server: Any, command: Any, tmp_path: Path) -> None:
     server = start_server()
-    result = command("serve", "--port", "0")
+    result = command("serve", "--port", "0", "--port-file", str(server.port_file))
     where = re.escape(str(tmp_path / "faradisc-data"))
     assert_one_sentence(result, 1, f"{where} is in use by process {server.process.pid}; only one process")
-    assert get(server.port, "/health/ready")[0] == 200
+    assert get(server.port, "/health/ready")[0] == 200  # its port file is left alone
 
 
 def test_data_directory_that_is_a_file(command: Any, tmp_path: Path) -> None:

@@ -165,7 +165,6 @@ async def _run(
 ) -> None:
     port = sockets[0].getsockname()[1]
     url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
-    port_file = PortFile(settings.port_file, port) if settings.port_file else None
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
     if tls is not None and hasattr(signal, "SIGHUP"):
@@ -190,12 +189,14 @@ async def _run(
         await listener.drain(DRAIN_S)
 
     async with contextlib.AsyncExitStack() as exit_stack:
-        if port_file is not None:
-            exit_stack.callback(port_file.remove)
         if trace is not None:
             exit_stack.callback(trace.close)
         serving = Serving(site, await open_served(), open_again, drain)
         exit_stack.push_async_callback(serving.close)
+        # The file of another server is removed only now: that server may run, and have the directory.
+        port_file = PortFile(settings.port_file, port) if settings.port_file else None
+        if port_file is not None:
+            exit_stack.callback(port_file.remove)
         if settings.seed:
             from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one
 
