@@ -16,11 +16,11 @@ from faradisc.engine.tables.charging import charge_read
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
 from faradisc.engine.tables.reads import read_records
 from faradisc.errors import ValidationException
+from faradisc.language.expressions.clauses import bind_read_projection
 from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_read_projection
 from faradisc.operations.consumption import Charges
 
 DUPLICATE_KEYS = "Provided list of item keys contains duplicates"

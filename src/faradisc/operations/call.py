@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from faradisc.auth.identity import Identity
 from faradisc.clock import Clock, Entropy
@@ -21,8 +20,8 @@ from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.errors import TableNotFoundException
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
-from faradisc.model.values.attribute import AttributeValue, Item
-from faradisc.model.values.checks import Wording, check_value
+from faradisc.model.values.attribute import Item
+from faradisc.model.values.parameters import Parameters
 from faradisc.model.values.size import item_size
 from faradisc.storage.api import Store
 
@@ -74,28 +73,17 @@ class Caller:
 
 
 @dataclass(slots=True)
-class Call:
-    """A request whose JSON types and declared constraints have been checked.
+class Call(Parameters):
+    """A request to an operation. The registry sets `wording`."""
 
-    values_ok: every AttributeValue was found valid and made canonical in place; otherwise the operation
-    checks values itself, at their place in its order of checks.
-    """
-
-    operation: str
-    request: dict[str, Any]
-    values_ok: bool
     region: str
     account: str
     host: str | None = None
     """Host header of the request, where one was sent."""
-    wording: Wording = Wording.NEW
-    """How the service words errors of values in this operation; set from the registry."""
     first_table: Table | None = None
     """The first table it reads or writes; for the metrics."""
     stats: RequestStats | None = None
     """None for most requests, so that counting one costs a single test."""
-    body_bytes: int | None = None
-    """Length of the JSON text of the request, if there is one."""
     item_sizes: dict[int, int] = field(default_factory=dict)
     """Bytes of items to be put, by the `id` of their dicts, where the checks have measured them
     (protocol/shapes.py)."""
@@ -124,22 +112,9 @@ class Call:
         stats = self.stats = self.stats or RequestStats()
         stats.all_throttled = True
 
-    def may_exceed(self, size_bytes: int) -> bool:
-        """Whether its values may have more than `size_bytes`; they never have more bytes than the text."""
-        return self.body_bytes is None or self.body_bytes > size_bytes
-
     def size_of(self, item: Item) -> int:
         """Returns the size in bytes of an item of the request."""
         return self.item_sizes.get(id(item)) or item_size(item)
-
-    def check_values(self, values: dict[str, AttributeValue]) -> None:
-        """Checks attribute values, unless all of the request were found valid before.
-
-        Raises ValidationException.
-        """
-        if not self.values_ok:
-            for value in values.values():
-                check_value(value, self.wording)
 
 
 async def no_yield() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 from faradisc.engine.tables.change import Change
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
+from faradisc.language.expressions.clauses import bind_write_condition
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_write_condition, check_return_values
-from faradisc.operations.item_writes import add_consumption, old_attributes, write_item
+from faradisc.operations.item_writes import add_consumption, check_return_values, old_attributes, write_item
 
 
 async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:

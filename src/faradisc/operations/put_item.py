@@ -12,10 +12,10 @@ from faradisc.engine.tables.change import PUT_TOO_LARGE, Change, is_too_large
 from faradisc.engine.tables.keys import check_index_keys, check_item_keys, check_paths_into_keys
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
+from faradisc.language.expressions.clauses import bind_write_condition
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_write_condition, check_return_values
-from faradisc.operations.item_writes import add_consumption, old_attributes, write_item
+from faradisc.operations.item_writes import add_consumption, check_return_values, old_attributes, write_item
 
 
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.capacity.throttle import Throttled
-from faradisc.engine.tables.keys import check_paths_into_keys, check_searched_key
+from faradisc.engine.tables.keys import check_filter_names, check_paths_into_keys, check_searched_key
 from faradisc.engine.tables.paging import KeyRange
 from faradisc.engine.tables.usage_recording import record_query
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import KeyCondition
+from faradisc.language.expressions.clauses import bind_key_clauses_of, bind_search, search_placeholders
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_key_clauses_of, bind_search, search_placeholders
 from faradisc.operations.search import Search, find_index, needs_items, run, start_position
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
@@ -37,12 +37,9 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     key_condition = clauses.resolve(key)
     check_searched_key(key_condition, key)
     if condition is not None:
-        for name in key.names:
-            if name in condition.top_level:
-                parameter = "Filter Expression" if "FilterExpression" in request else "QueryFilter"
-                raise ValidationException(
-                    f"{parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
-                )
+        check_filter_names(
+            condition, key, "Filter Expression" if "FilterExpression" in request else "QueryFilter"
+        )
     check_paths_into_keys(table.schema, condition, projection)
     placement = index.placement if index is not None else table.placement
     key_range = key_range_of(placement, key_condition)

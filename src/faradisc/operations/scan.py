@@ -11,8 +11,8 @@ from typing import Any
 from faradisc.engine.tables.keys import check_paths_into_keys
 from faradisc.engine.tables.paging import KeyRange
 from faradisc.errors import ValidationException
+from faradisc.language.expressions.clauses import bind_search, search_placeholders
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_search, search_placeholders
 from faradisc.operations.search import INVALID_START, Search, find_index, needs_items, run, start_position
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")

@@ -19,6 +19,7 @@ from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.errors import UnsupportedOperation, ValidationException
 from faradisc.language.expressions import Placeholders, Projection, bind_projection
+from faradisc.language.expressions.clauses import placeholders_of
 from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.syntax import (
@@ -32,7 +33,6 @@ from faradisc.language.expressions.syntax import (
 from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.checks import canonicalise
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import placeholders_of
 
 if TYPE_CHECKING:
     from faradisc.engine.vectors.searching import Found

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from faradisc.engine.transactions.reading import read_items
+from faradisc.language.expressions.clauses import bind_read_projection
 from faradisc.model.codec import item_record
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_read_projection
 from faradisc.operations.consumption import Charges
 
 

@@ -35,12 +35,12 @@ from faradisc.engine.transactions.writing import (
 )
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition, Update
+from faradisc.language.expressions.clauses import bind_action
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import has_deep_value
 from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_action
 from faradisc.operations.item_writes import report_writes
 from faradisc.operations.put_item import check_put_keys
 from faradisc.operations.transact_get_items import report_reads

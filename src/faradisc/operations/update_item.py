@@ -13,12 +13,12 @@ from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys, check_updated_index_keys
 from faradisc.engine.tables.table import Table
 from faradisc.language.expressions import Update, UpdateOutcome
+from faradisc.language.expressions.clauses import bind_update_clauses
 from faradisc.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.clauses import bind_update_clauses
 from faradisc.operations.item_writes import add_consumption, write_item
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faradisc.errors import RequestRuleError
-from faradisc.language.expressions import check_mixed, check_placeholders_wanted
+from faradisc.language.expressions.clauses import check_mixed, check_placeholders_wanted
 
 QUERY_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
 QUERY_LEGACY = ("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions")

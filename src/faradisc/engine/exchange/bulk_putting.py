@@ -42,15 +42,12 @@ from faradisc.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from faradisc.language.expressions import (
-    Placeholders,
-    bind_condition,
-    check_placeholders,
-    check_placeholders_wanted,
-)
+from faradisc.language.expressions import bind_condition
+from faradisc.language.expressions.clauses import placeholders_of
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import Wording, check_value
+from faradisc.model.values.parameters import Parameters
 from faradisc.storage.api import Store
 
 log = logging.getLogger("faradisc.engine.exchange")
@@ -81,9 +78,6 @@ def _condition(record: dict[str, Any]) -> Matches | None:
     for member, kind in _JSON_TYPES.items():
         if member in record and type(record[member]) is not kind:
             raise ValidationException(f"{member} has the wrong JSON type")
-    check_placeholders_wanted(record, ("ConditionExpression",))
-    if "ConditionExpression" not in record:
-        return None
     names, values = record.get("ExpressionAttributeNames"), record.get("ExpressionAttributeValues")
     if not all(type(name) is str for name in (names or {}).values()):
         raise ValidationException("ExpressionAttributeNames has the wrong JSON type")
@@ -94,8 +88,10 @@ def _condition(record: dict[str, Any]) -> Matches | None:
             check_value(value, Wording.NEW)
         except (TypeError, ValueError, AttributeError):
             raise ValidationException("ExpressionAttributeValues has the wrong JSON type") from None
-    check_placeholders(names, values)
-    placeholders = Placeholders(names, values)
+    parameters = Parameters("StartBulkPutItems", record, values_ok=True)
+    placeholders = placeholders_of(parameters, record, ("ConditionExpression",))
+    if "ConditionExpression" not in record:
+        return None
     condition = bind_condition(record["ConditionExpression"], "ConditionExpression", placeholders)
     placeholders.check_all_used()
     return condition

@@ -6,22 +6,19 @@ error texts are Query's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from faradisc.engine.tables.keys import check_searched_key
-from faradisc.errors import ValidationException
+from faradisc.engine.tables.keys import check_filter_names, check_searched_key
 from faradisc.language.expressions import (
     Condition,
-    Placeholders,
     Projection,
     bind_condition,
     bind_key_condition,
     bind_projection,
-    check_placeholders,
-    check_placeholders_wanted,
 )
+from faradisc.language.expressions.clauses import placeholders_of
 from faradisc.model.values.attribute import Item
+from faradisc.model.values.parameters import Parameters
 from faradisc.model.values.schema import KeySchema
 
 _EXPRESSIONS = ("KeyConditionExpression", "FilterExpression", "ProjectionExpression")
@@ -39,22 +36,16 @@ class ItemFilter:
         return item if self._projection is None else self._projection.apply(item)
 
 
-def bind_filter(specification: Mapping[str, Any], key: KeySchema) -> ItemFilter:
+def bind_filter(specification: dict[str, Any], key: KeySchema) -> ItemFilter:
     """Raises ValidationException. Requires: values checked and canonical."""
-    check_placeholders_wanted(specification, _EXPRESSIONS)
-    names, values = (specification.get(f"ExpressionAttribute{each}") for each in ("Names", "Values"))
-    check_placeholders(names, values)
-    placeholders = Placeholders(names, values)
+    parameters = Parameters("ExportTableToPointInTime", specification, values_ok=True)
+    placeholders = placeholders_of(parameters, specification, _EXPRESSIONS)
     conditions = []
     keyed = "KeyConditionExpression" in specification
     if "FilterExpression" in specification:
         wanted = bind_condition(specification["FilterExpression"], "FilterExpression", placeholders)
-        for name in key.names if keyed else ():
-            if name in wanted.top_level:
-                raise ValidationException(
-                    "Filter Expression can only contain non-primary key attributes: "
-                    f"Primary key attribute: {name}"
-                )
+        if keyed:
+            check_filter_names(wanted, key)
         conditions.append(wanted)
     projection = None
     if "ProjectionExpression" in specification:

@@ -6,11 +6,10 @@ Source of the texts: errors.md section 6.3.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Protocol
 
 from faradisc.engine.vectors.schema import VectorSchema, check_vector
 from faradisc.errors import ValidationException
-from faradisc.language.expressions import KeyCondition
+from faradisc.language.expressions import Condition, KeyCondition, Projection, Update
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.model.codec.sortkey import raw_bytes
 from faradisc.model.values.attribute import AttributeValue, Item, type_of
@@ -76,15 +75,7 @@ def check_key(key: Item, schema: KeySchema) -> None:
     _check_sizes(key, schema)
 
 
-class Reaching(Protocol):
-    """A bound expression; see language/expressions."""
-
-    @property
-    def nested(self) -> frozenset[str]:
-        """The top-level attributes that paths with `.` or `[]` start from."""
-
-
-def check_paths_into_keys(schema: TableSchema, *expressions: Reaching | None) -> None:
+def check_paths_into_keys(schema: TableSchema, *expressions: Condition | Projection | Update | None) -> None:
     """Rejects expressions with paths into key attributes of the table or its indexes.
 
     None is an expression that the request does not have. Raises ValidationException for the first one.
@@ -118,6 +109,15 @@ def check_searched_key(condition: KeyCondition, schema: KeySchema) -> None:
             raise ValidationException(empty_key_message(name, type_of(value)))
     for value in condition.hash_values:
         _check_size(value, of_hash=True)
+
+
+def check_filter_names(condition: Condition, key: KeySchema, parameter: str = "Filter Expression") -> None:
+    """Checks that a filter beside a key condition does not use key attributes. Raises ValidationException."""
+    for name in key.names:
+        if name in condition.top_level:
+            raise ValidationException(
+                f"{parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
+            )
 
 
 def check_item_keys(item: Item, schema: KeySchema) -> None:

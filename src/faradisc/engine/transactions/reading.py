@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from faradisc.capacity import units
 from faradisc.engine.tables.charging import ItemRead, charge_reads
-from faradisc.engine.tables.keys import Reaching, check_key, check_paths_into_keys, has_empty_key
+from faradisc.engine.tables.keys import check_key, check_paths_into_keys, has_empty_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.writing import (
@@ -20,6 +20,7 @@ from faradisc.engine.transactions.writing import (
     reject_transaction,
 )
 from faradisc.errors import ValidationException
+from faradisc.language.expressions import Projection
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
@@ -30,7 +31,7 @@ async def read_items(
     store: ReadOnlyStore,
     targets: Sequence[tuple[Table, Item]],
     conflicts: ConflictInjector | None,
-    projections: Sequence[Reaching | None],
+    projections: Sequence[Projection | None],
     *,
     in_insights: bool,
 ) -> list[tuple[item_record.Record | None, int]]:
@@ -66,7 +67,7 @@ async def read_items(
 
 
 def _checked_row_keys(
-    targets: Sequence[tuple[Table, Item]], projections: Sequence[Reaching | None]
+    targets: Sequence[tuple[Table, Item]], projections: Sequence[Projection | None]
 ) -> list[bytes]:
     """Returns the row keys of the items. An item named twice is reported before an invalid key, and only the
     first invalid key is reported.

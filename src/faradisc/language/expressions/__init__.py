@@ -7,6 +7,7 @@
     key_condition                        KeyConditionExpression
     update, update_actions, path_tree    UpdateExpression
     projection, path_tree                ProjectionExpression
+    clauses                              all expressions of a request, or the legacy parameters
     legacy                               Expected, AttributeUpdates, KeyConditions, filters
     errors                               one class per kind of error
 
@@ -22,7 +23,6 @@ from faradisc.language.expressions.key_condition import (
     bind_key_clauses,
     bind_key_condition,
 )
-from faradisc.language.expressions.legacy import check_mixed, check_placeholders_wanted
 from faradisc.language.expressions.projection import Projection, bind_projection
 from faradisc.language.expressions.update import Update, UpdateOutcome, bind_update
 
@@ -40,8 +40,6 @@ __all__ = [
     "bind_key_condition",
     "bind_projection",
     "bind_update",
-    "check_mixed",
     "check_placeholder_bytes",
     "check_placeholders",
-    "check_placeholders_wanted",
 ]

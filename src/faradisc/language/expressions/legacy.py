@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faradisc.errors import RequestRuleError, ValidationException
+from faradisc.errors import ValidationException
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.binder import NO_PLACEHOLDERS
 from faradisc.language.expressions.condition import Condition, condition_of_program
@@ -37,56 +37,6 @@ from faradisc.language.expressions.update import Update, update_of_actions
 from faradisc.model.values.attribute import SET_TYPES, AttributeValue, compare, type_of
 
 _INVALID = "One or more parameter values were invalid: "
-
-
-# --- Expressions and legacy parameters in one request --------------------------------------------
-
-
-def check_mixed(
-    request: Mapping[str, Any], expression_params: Sequence[str], legacy_params: Sequence[str]
-) -> None:
-    """Raises RequestRuleError for a request that uses both kinds.
-
-    Both lists name parameters in the order in which the service prints them. KeyConditions is allowed with
-    expressions other than KeyConditionExpression (expressions.md section 6).
-    """
-    given = request.keys()
-    if given.isdisjoint(legacy_params) or given.isdisjoint(expression_params):
-        return
-    expressions = [name for name in expression_params if name in request]
-    legacy = [name for name in legacy_params if name in request]
-    if "KeyConditions" in legacy and "KeyConditionExpression" not in request:
-        legacy.remove("KeyConditions")
-    if legacy:
-        raise RequestRuleError(
-            "Can not use both expression and non-expression parameters in the same request: "
-            f"Non-expression parameters: {{{', '.join(legacy)}}} "
-            f"Expression parameters: {{{', '.join(expressions)}}}"
-        )
-
-
-def check_placeholders_wanted(
-    request: Mapping[str, Any], expression_params: Sequence[str], *, names_values_users: bool = True
-) -> None:
-    """Raises RequestRuleError for names or values in a request without an expression that could use them.
-
-    names_values_users: False leaves out which expressions are missing, as PutItem and DeleteItem do.
-    """
-    used = False
-    for name in expression_params:
-        if name in request:
-            used = True
-            if name != "ProjectionExpression":
-                return
-    if not used and "ExpressionAttributeNames" in request:
-        raise RequestRuleError("ExpressionAttributeNames can only be specified when using expressions")
-    if "ExpressionAttributeValues" not in request:
-        return
-    users = [name for name in expression_params if name != "ProjectionExpression"]
-    text = "ExpressionAttributeValues can only be specified when using expressions"
-    if names_values_users and users:
-        text += f": {' and '.join(users)} {'are' if len(users) > 1 else 'is'} null"
-    raise RequestRuleError(text)
 
 
 # --- Conditions ----------------------------------------------------------------------------------

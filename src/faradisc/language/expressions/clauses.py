@@ -6,7 +6,7 @@ legacy conditions -> expressions -> unused placeholders.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from faradisc.errors import RequestRuleError, ValidationException
@@ -21,17 +21,15 @@ from faradisc.language.expressions import (
     bind_key_clauses,
     bind_projection,
     bind_update,
-    check_mixed,
     check_placeholder_bytes,
     check_placeholders,
-    check_placeholders_wanted,
     legacy,
 )
 from faradisc.language.expressions.errors import ExpressionTooLarge, KeyConditionError
 from faradisc.language.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.limits import PLACEHOLDERS_BYTES_MAX
-from faradisc.model.values.checks import Wording, check_value, has_deep_value
-from faradisc.operations.call import Call
+from faradisc.model.values.checks import Wording, check_value
+from faradisc.model.values.parameters import Parameters
 
 _PROJECTION = ("ProjectionExpression",)
 _ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
@@ -40,7 +38,56 @@ _NAME_NO_USERS = frozenset(("PutItem", "DeleteItem"))
 _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
-def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[str, ...]) -> Placeholders:
+def check_mixed(
+    request: Mapping[str, Any], expression_params: Sequence[str], legacy_params: Sequence[str]
+) -> None:
+    """Raises RequestRuleError for a request that uses both kinds.
+
+    Both lists name parameters in the order in which the service prints them. KeyConditions is allowed with
+    expressions other than KeyConditionExpression (expressions.md section 6).
+    """
+    given = request.keys()
+    if given.isdisjoint(legacy_params) or given.isdisjoint(expression_params):
+        return
+    expressions = [name for name in expression_params if name in request]
+    legacy = [name for name in legacy_params if name in request]
+    if "KeyConditions" in legacy and "KeyConditionExpression" not in request:
+        legacy.remove("KeyConditions")
+    if legacy:
+        raise RequestRuleError(
+            "Can not use both expression and non-expression parameters in the same request: "
+            f"Non-expression parameters: {{{', '.join(legacy)}}} "
+            f"Expression parameters: {{{', '.join(expressions)}}}"
+        )
+
+
+def check_placeholders_wanted(
+    request: Mapping[str, Any], expression_params: Sequence[str], *, names_values_users: bool = True
+) -> None:
+    """Raises RequestRuleError for names or values in a request without an expression that could use them.
+
+    names_values_users: False leaves out which expressions are missing, as PutItem and DeleteItem do.
+    """
+    used = False
+    for name in expression_params:
+        if name in request:
+            used = True
+            if name != "ProjectionExpression":
+                return
+    if not used and "ExpressionAttributeNames" in request:
+        raise RequestRuleError("ExpressionAttributeNames can only be specified when using expressions")
+    if "ExpressionAttributeValues" not in request:
+        return
+    users = [name for name in expression_params if name != "ProjectionExpression"]
+    text = "ExpressionAttributeValues can only be specified when using expressions"
+    if names_values_users and users:
+        text += f": {' and '.join(users)} {'are' if len(users) > 1 else 'is'} null"
+    raise RequestRuleError(text)
+
+
+def placeholders_of(
+    parameters: Parameters, request: Mapping[str, Any], expressions: tuple[str, ...]
+) -> Placeholders:
     """Returns ExpressionAttributeNames and -Values of a request that may have these expression parameters.
 
     Raises ValidationException, for example when the request has placeholders and no expression.
@@ -49,67 +96,60 @@ def placeholders_of(call: Call, request: Mapping[str, Any], expressions: tuple[s
     values = request.get("ExpressionAttributeValues")
     if names is not None or values is not None:
         check_placeholders_wanted(
-            request, expressions, names_values_users=call.operation not in _NAME_NO_USERS
+            request, expressions, names_values_users=parameters.operation not in _NAME_NO_USERS
         )
         check_placeholders(names, values)
-        if values is not None and not call.values_ok:
-            _check_placeholder_values(call, values)
-        if call.may_exceed(PLACEHOLDERS_BYTES_MAX):
+        if values is not None and not parameters.values_ok:
+            _check_placeholder_values(parameters, values)
+        if parameters.may_exceed(PLACEHOLDERS_BYTES_MAX):
             check_placeholder_bytes(names, values)
     return Placeholders(names, values)
 
 
-def _check_placeholder_values(call: Call, values: Mapping[str, Any]) -> None:
+def _check_placeholder_values(parameters: Parameters, values: Mapping[str, Any]) -> None:
     for name, value in values.items():
         try:
-            check_value(value, call.wording)
+            check_value(value, parameters.wording)
         except ValidationException as error:
-            if call.wording is Wording.NEW:
+            if parameters.wording is Wording.NEW:
                 raise
             raise RequestRuleError(
                 f"ExpressionAttributeValues contains invalid value: {error.message} for key {name}"
             ) from None
 
 
-def _check_legacy_values(call: Call, conditions: Mapping[str, Any]) -> None:
+def _check_legacy_values(parameters: Parameters, conditions: Mapping[str, Any]) -> None:
     """Checks values in Expected, AttributeUpdates, KeyConditions and filters. Raises ValidationException."""
-    if call.values_ok:
+    if parameters.values_ok:
         return
     for condition in conditions.values():
         if "Value" in condition:
-            check_value(condition["Value"], call.wording)
+            check_value(condition["Value"], parameters.wording)
         for value in condition.get("AttributeValueList", ()):
-            check_value(value, call.wording)
+            check_value(value, parameters.wording)
 
 
-def check_return_values(call: Call) -> None:
-    """Checks ReturnValues of PutItem or DeleteItem, which have two modes. Raises ValidationException."""
-    if call.request.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
-        error = ValidationException if has_deep_value(call.request) else RequestRuleError
-        raise error("ReturnValues can only be ALL_OLD or NONE")
-
-
-def bind_write_condition(call: Call) -> Condition | None:
+def bind_write_condition(parameters: Parameters) -> Condition | None:
     """Returns the condition of a PutItem or DeleteItem. Raises ValidationException."""
-    request = call.request
+    request = parameters.request
     check_mixed(request, ("ConditionExpression",), _WRITE_LEGACY)
-    placeholders = placeholders_of(call, request, ("ConditionExpression",))
-    condition = _condition(call, placeholders)
+    placeholders = placeholders_of(parameters, request, ("ConditionExpression",))
+    condition = _condition(parameters, placeholders)
     placeholders.check_all_used()
     return condition
 
 
 def bind_action(
-    call: Call, action: Mapping[str, Any], *, updates: bool
+    parameters: Parameters, action: Mapping[str, Any], *, updates: bool
 ) -> tuple[Update | None, Condition | None]:
     """Returns update and condition of one action of a transaction. Raises ValidationException."""
     if _ACTION_CLAUSES.isdisjoint(action):
         return None, None
     condition_text = action.get("ConditionExpression")
     if condition_text is None and not updates:
-        placeholders_of(call, action, ())
+        placeholders_of(parameters, action, ())
         return None, None
-    placeholders = placeholders_of(call, action, _ACTION_EXPRESSIONS)
+    placeholders = placeholders_of(parameters, action, _ACTION_EXPRESSIONS)
     update = None
     if updates:
         try:
@@ -124,13 +164,13 @@ def bind_action(
     return update, condition
 
 
-def _condition(call: Call, placeholders: Placeholders) -> Condition | None:
-    request = call.request
+def _condition(parameters: Parameters, placeholders: Placeholders) -> Condition | None:
+    request = parameters.request
     if "ConditionExpression" in request:
         return bind_condition(request["ConditionExpression"], "ConditionExpression", placeholders)
     _check_conditional_operator(request, "Expected")
     if "Expected" in request:
-        _check_legacy_values(call, request["Expected"])
+        _check_legacy_values(parameters, request["Expected"])
         try:
             return legacy.expected(request["Expected"], request.get("ConditionalOperator"))
         except ValidationException as error:
@@ -147,65 +187,65 @@ def _check_conditional_operator(request: Mapping[str, Any], conditions: str) -> 
         )
 
 
-def bind_update_clauses(call: Call) -> tuple[Update | None, Condition | None]:
+def bind_update_clauses(parameters: Parameters) -> tuple[Update | None, Condition | None]:
     """Returns update and condition of an UpdateItem. Raises ValidationException."""
-    request = call.request
+    request = parameters.request
     expressions = ("UpdateExpression", "ConditionExpression")
     check_mixed(request, expressions, ("AttributeUpdates", *_WRITE_LEGACY))
-    placeholders = placeholders_of(call, request, expressions)
+    placeholders = placeholders_of(parameters, request, expressions)
     update: Update | None = None
     if "AttributeUpdates" in request:
-        _check_legacy_values(call, request["AttributeUpdates"])
+        _check_legacy_values(parameters, request["AttributeUpdates"])
         update = legacy.attribute_updates(request["AttributeUpdates"])
     if "UpdateExpression" in request:
         update = bind_update(request["UpdateExpression"], placeholders)
-    condition = _condition(call, placeholders)
+    condition = _condition(parameters, placeholders)
     placeholders.check_all_used()
     return update, condition
 
 
-def bind_read_projection(call: Call, part: Mapping[str, Any] | None = None) -> Projection | None:
+def bind_read_projection(parameters: Parameters, part: Mapping[str, Any] | None = None) -> Projection | None:
     """Returns the projection of GetItem, or of one table of BatchGetItem. Raises ValidationException."""
-    request = call.request if part is None else part
+    request = parameters.request if part is None else part
     if "ProjectionExpression" in request:
         check_mixed(request, ("ProjectionExpression",), ("AttributesToGet",))
-        placeholders = placeholders_of(call, request, _PROJECTION)
+        placeholders = placeholders_of(parameters, request, _PROJECTION)
         projection = bind_projection(request["ProjectionExpression"], placeholders)
         placeholders.check_all_used()
         return projection
     if "ExpressionAttributeNames" in request:
-        placeholders_of(call, request, _PROJECTION)
+        placeholders_of(parameters, request, _PROJECTION)
     if "AttributesToGet" in request:
         return legacy.attributes_to_get(request["AttributesToGet"])
     return None
 
 
 def search_placeholders(
-    call: Call, expressions: tuple[str, ...], legacy_parameters: tuple[str, ...]
+    parameters: Parameters, expressions: tuple[str, ...], legacy_parameters: tuple[str, ...]
 ) -> Placeholders:
     """Returns the placeholders of a Query or Scan. Checks mixing, placeholders and start key values, in this
     order. Raises ValidationException."""
-    request = call.request
+    request = parameters.request
     check_mixed(request, expressions, legacy_parameters)
-    placeholders = placeholders_of(call, request, expressions)
+    placeholders = placeholders_of(parameters, request, expressions)
     if "ExclusiveStartKey" in request:
-        call.check_values(request["ExclusiveStartKey"])
+        parameters.check_values(request["ExclusiveStartKey"])
     return placeholders
 
 
 def bind_search(
-    call: Call, placeholders: Placeholders, legacy_filter: Literal["QueryFilter", "ScanFilter"]
+    parameters: Parameters, placeholders: Placeholders, legacy_filter: Literal["QueryFilter", "ScanFilter"]
 ) -> tuple[Condition | None, Projection | None]:
     """Returns filter and projection of a Query or Scan, after a check of Select. Raises
     ValidationException."""
-    request = call.request
-    _check_select(call)
+    request = parameters.request
+    _check_select(parameters)
     condition = projection = None
     if "FilterExpression" in request:
         condition = bind_condition(request["FilterExpression"], "FilterExpression", placeholders)
     _check_conditional_operator(request, legacy_filter)
     if legacy_filter in request:
-        _check_legacy_values(call, request[legacy_filter])
+        _check_legacy_values(parameters, request[legacy_filter])
         condition = legacy.filter_condition(request[legacy_filter], request.get("ConditionalOperator"))
     if "ProjectionExpression" in request:
         projection = bind_projection(request["ProjectionExpression"], placeholders)
@@ -214,11 +254,11 @@ def bind_search(
     return condition, projection
 
 
-def _check_select(call: Call) -> None:
+def _check_select(parameters: Parameters) -> None:
     """Checks Select against the projection parameters. Raises ValidationException."""
-    request = call.request
+    request = parameters.request
     select = request.get("Select")
-    envelope = "1 validation error detected: " if call.operation == "Query" else ""
+    envelope = "1 validation error detected: " if parameters.operation == "Query" else ""
     for parameter in ("AttributesToGet", "ProjectionExpression"):
         if parameter in request and select not in (None, "SPECIFIC_ATTRIBUTES"):
             chosen = "only the Count" if select == "COUNT" else select
@@ -238,9 +278,9 @@ def _check_select(call: Call) -> None:
         )
 
 
-def bind_key_clauses_of(call: Call, placeholders: Placeholders) -> KeyClauses:
+def bind_key_clauses_of(parameters: Parameters, placeholders: Placeholders) -> KeyClauses:
     """Returns the key condition of a Query, not yet compared with a schema. Raises ValidationException."""
-    request = call.request
+    request = parameters.request
     if "KeyConditionExpression" in request:
         try:
             return bind_key_clauses(request["KeyConditionExpression"], placeholders)
@@ -248,7 +288,7 @@ def bind_key_clauses_of(call: Call, placeholders: Placeholders) -> KeyClauses:
             placeholders.check_all_used()
             raise
     if "KeyConditions" in request:
-        _check_legacy_values(call, request["KeyConditions"])
+        _check_legacy_values(parameters, request["KeyConditions"])
         clauses_max = INDEX_CLAUSES_MAX if "IndexName" in request else TABLE_CLAUSES_MAX
         return legacy.key_conditions(request["KeyConditions"], clauses_max=clauses_max)
     raise ValidationException(
