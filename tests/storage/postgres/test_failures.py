@@ -146,6 +146,74 @@ def test_a_commit_that_was_made_but_not_answered_is_answered_from_its_row(
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("made", [True, False])
+def test_an_error_of_a_commit_is_an_answer_only_after_a_look(dsn: str, *, made: bool) -> None:
+    """An error can come after the commit, from whatever is between a server and PostgreSQL."""
+
+    async def play() -> None:
+        async with opened(dsn) as (prepared, _):
+            connections = 0
+
+            async def connect() -> Connection:
+                nonlocal connections
+                connections += 1
+                connection = await connector(dsn)()
+                fetch = connection.fetch
+
+                async def fail(statement: str, *arguments: Any) -> list[Any]:
+                    if "kv_commit" not in statement:
+                        return await fetch(statement, *arguments)
+                    if made:
+                        await fetch(statement, *arguments)
+                    raise asyncpg.InternalServerError("the answer was lost")
+
+                connection.fetch = fail  # type: ignore[method-assign]
+                return connection
+
+            failing = PostgresStore(connect)
+            if made:
+                assert await failing.commit([COMMIT]) == [1]
+            else:
+                with pytest.raises(IOFailed, match="the answer was lost"):
+                    await failing.commit([COMMIT])
+            assert await prepared.log(PART, 0, 9) == (ENTRIES if made else [])
+            assert connections == 1
+            await failing.close()
+
+    asyncio.run(play())
+
+
+def test_the_functions_of_an_older_release_are_replaced(dsn: str) -> None:
+    async def play() -> None:
+        async with opened(dsn) as (opened_store, beside):
+            await applied(opened_store, COMMIT)
+            await beside.execute(
+                "DROP FUNCTION kv_state; DROP TABLE kv_moved, kv_changed, kv_place, kv_placement;"
+                " DELETE FROM kv_meta WHERE name = 'functions'"
+            )
+            stores = await asyncio.gather(*(open_postgres(dsn, size=1) for _ in range(3)))
+            assert await applied(stores[0], COMMIT) == [2]
+            assert [tuple(row) for row in await beside.fetch("SELECT kv_state($1)", PART)] == [(0,)]
+            for each in stores:
+                await each.close()
+
+    asyncio.run(play())
+
+
+def test_no_commit_leaves_its_lock_in_the_row_of_a_part(dsn: str) -> None:
+    """Readers of several places take such a row for one of a commit under way, and look again."""
+
+    async def play() -> None:
+        async with opened(dsn) as (opened_store, beside):
+            for batches in ([Batch(PART, puts=[(b"k", b"v")])], [Batch(PART), Batch(OTHER, deletes=[b"k"])]):
+                await applied(opened_store, *batches)
+                await opened_store.commit([Batch(PART, checks=[(b"k", 1)], puts=[(b"k", b"v")])])
+                rows = await beside.fetch("SELECT xmax::text FROM kv_part")
+                assert {xmax for (xmax,) in rows} == {"0"}
+
+    asyncio.run(play())
+
+
 def test_a_commit_that_is_looked_up_can_no_longer_be_made(dsn: str) -> None:
     async def play() -> None:
         async with opened(dsn) as (opened_store, beside):

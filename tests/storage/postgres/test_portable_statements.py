@@ -13,13 +13,15 @@ from importlib.resources import files
 import pytest
 
 PACKAGE = files("faradisc.storage.postgres")
-SCHEMA = re.sub(r"--.*", "", PACKAGE.joinpath("schema.sql").read_text())
+SCHEMA = re.sub(
+    r"--.*", "", "".join(PACKAGE.joinpath(f"{name}.sql").read_text() for name in ("schema", "functions"))
+)
 COLUMN_TYPES = {"bigint", "bytea", "timestamptz"}
 ARGUMENT_TYPES = {"bigint", "bytea", "boolean", "bigint[]", "bytea[]"}
-TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(kv(?:_part|_log|_garbage|_caller)?)\b(?!\()")
+TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(kv(?:_part|_log|_garbage|_caller|_changed)?)\b(?!\()")
 ONE_PART = re.compile(r"\b(?:part|id) = (?:\$1|in_part|p|parts\[\w+(?:\[i\])?\]|caller)(?![\w.])")
 INSERTED = re.compile(
-    r"INSERT INTO \w+ (?:\(part\) )?VALUES \((?:\$1|in_part|parts\[\w+(?:\[i\])?\]|uuid_send)(?!\w)"
+    r"INSERT INTO \w+ (?:\(part(?:, gen)?\) )?VALUES \((?:\$1|in_part|parts\[\w+(?:\[i\])?\]|uuid_send)(?!\w)"
 )
 FORBIDDEN = {
     "an advisory lock": r"pg_(?:try_)?advisory",
@@ -44,7 +46,7 @@ ANY_PART = {
 
 def functions() -> dict[str, str]:
     """Returns the body of each function of the schema."""
-    return dict(re.findall(r"CREATE FUNCTION (\w+)\(.*?\$\$(.*?)\$\$;", SCHEMA, re.DOTALL))
+    return dict(re.findall(r"CREATE OR REPLACE FUNCTION (\w+)\(.*?\$\$(.*?)\$\$;", SCHEMA, re.DOTALL))
 
 
 def strings() -> list[str]:
@@ -72,18 +74,18 @@ def offences(sql: str) -> list[str]:
 
 
 def test_columns_and_arguments_have_types_that_are_everywhere_the_same() -> None:
-    tables = re.findall(r"CREATE TABLE \w+ \((.*?)\n?\)(?: WITH|;)", SCHEMA, re.DOTALL)
+    tables = re.findall(r"CREATE TABLE (?:IF NOT EXISTS )?\w+ \((.*?)\n?\)(?: WITH|;)", SCHEMA, re.DOTALL)
     columns = [
         column.split()[1]
         for table in tables
         for column in re.split(r",\s*(?![^(]*\))", table.strip())
         if not column.startswith("PRIMARY")
     ]
-    assert (len(tables), len(columns)) == (6, 24)
+    assert (len(tables), len(columns)) == (10, 37)
     assert set(columns) == COLUMN_TYPES
-    heads = re.findall(r"CREATE FUNCTION \w+\((.*?)\)\s*(?:RETURNS|LANGUAGE)", SCHEMA, re.DOTALL)
-    arguments = {each.split()[-1] for head in heads for each in head.split(",")}
-    assert len(heads) == len(functions()) == 5
+    heads = re.findall(r"CREATE OR REPLACE FUNCTION \w+\((.*?)\)\s*(?:RETURNS|LANGUAGE)", SCHEMA, re.DOTALL)
+    arguments = {each.partition(" DEFAULT")[0].split()[-1] for head in heads for each in head.split(",")}
+    assert len(heads) == len(functions()) + 1 == 8
     assert arguments <= ARGUMENT_TYPES
 
 

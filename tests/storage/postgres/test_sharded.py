@@ -89,6 +89,8 @@ class _Citus:
             return [(self._interval,)]
         if "server_version_num" in statement:
             return [(180_000,)]
+        if "functions" in statement:
+            return [(connecting.FUNCTIONS,)]
         return [(True,)] if "to_regclass" in statement else [(connecting.FORMAT,)]
 
 

@@ -14,6 +14,8 @@ from faradisc.storage.postgres.errors import NO_LIBRARY, sqlstate, translated
 from faradisc.storage.postgres.pool import Connection
 
 FORMAT = 1
+FUNCTIONS = 2
+"""Of functions.sql; rises with every change of it. Older servers call the functions of a newer release."""
 OLDEST_VERSION = 15
 CONNECT_S = 5.0
 SCHEMA = "faradisc"
@@ -23,6 +25,16 @@ takes it for a setting that no one reads."""
 _CITUS = """SELECT current_setting('citus.recover_2pc_interval', true)
  FROM pg_extension WHERE extname = 'citus'"""
 RECOVERY = "1s"
+_DISTRIBUTED = """
+DO $do$ BEGIN
+  IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+    PERFORM create_distributed_table('kv_part', 'part', colocate_with => 'none');
+    PERFORM create_distributed_table('kv', 'part', colocate_with => 'kv_part');
+    PERFORM create_distributed_table('kv_log', 'part', colocate_with => 'kv_part');
+    PERFORM create_distributed_table('kv_garbage', 'part', colocate_with => 'kv_part');
+    PERFORM create_distributed_table('kv_caller', 'id', colocate_with => 'kv_part');
+  END IF;
+END $do$;"""
 _CREATED_MEANWHILE = ("23505", "42P06", "42P07")
 
 SESSION = {
@@ -77,6 +89,11 @@ def connector(dsn: str) -> Callable[[], Awaitable[Connection]]:
     except ImportError:
         raise StorageError(NO_LIBRARY) from None
     settings = {**SESSION, "search_path": schema_of(dsn)}
+    if is_sharded(dsn):
+        # Citus makes no generic plan of a statement that joins, or whose part is no parameter.
+        settings["plan_cache_mode"] = "auto"
+        # Else the library's look at types takes 0.4 to 2 s for each connection.
+        settings["citus.override_table_visibility"] = "off"
     addresses = hosts_of(dsn)
 
     async def connect() -> Connection:
@@ -177,8 +194,10 @@ async def prepare(connection: Connection, schema: str, *, create: bool, sharded:
         if found is None and not create:
             raise StorageError(f"The database holds no tables of Faradisc in its schema {schema}.")
         if found is None:
-            await _create(connection, schema)
+            await _create(connection, schema, sharded=sharded)
             found = await _format(connection)
+        elif create and found <= FORMAT:
+            await _replace_functions(connection)
     except Exception as error:
         raise translated(error) from error
     if found is None or found > FORMAT:
@@ -195,12 +214,29 @@ async def _format(connection: Connection) -> int | None:
     return int(found)
 
 
-async def _create(connection: Connection, schema: str) -> None:
+async def _create(connection: Connection, schema: str, *, sharded: bool) -> None:
     name = '"' + schema.replace('"', '""') + '"'
-    script = files(__package__).joinpath("schema.sql").read_text()
+    script = f"CREATE SCHEMA IF NOT EXISTS {name}; {_script('schema')}; {_functions()}"
     try:
         # One transaction, as any script of several statements. Of two processes one waits for the other here.
-        await connection.execute(f"CREATE SCHEMA IF NOT EXISTS {name}; {script}")
+        await connection.execute(script + (_DISTRIBUTED if sharded else ""))
     except Exception as error:
         if sqlstate(error) not in _CREATED_MEANWHILE:
             raise
+
+
+async def _replace_functions(connection: Connection) -> None:
+    """Replaces the functions of an older release, in one transaction."""
+    found = await connection.fetch("SELECT value FROM kv_meta WHERE name = 'functions'")
+    if not found or found[0][0] < FUNCTIONS:
+        await connection.execute(_functions())
+
+
+def _functions() -> str:
+    """Returns the script; its first statement lets one process after the other run it."""
+    return f"""INSERT INTO kv_meta VALUES ('functions', {FUNCTIONS})
+ ON CONFLICT (name) DO UPDATE SET value = excluded.value; {_script("functions")}"""
+
+
+def _script(name: str) -> str:
+    return files(__package__).joinpath(f"{name}.sql").read_text()

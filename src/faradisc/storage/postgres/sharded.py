@@ -34,6 +34,11 @@ class _CallerUnknown(Exception):
     sqlstate = CALLER_UNKNOWN
 
 
+class _OutcomeUnknown(Exception):
+    """A COMMIT has failed. Without an SQLSTATE, so that the commit is looked up under a new connection: Citus
+    also reports a lost answer of a place as an error (XX000)."""
+
+
 class _LockedReader(Reader):
     """A transaction that holds the locks of some parts. Raises the library's errors."""
 
@@ -128,7 +133,10 @@ class ShardedStore(PostgresStore):
             packed = struct.pack(f">{len(sequences)}q", *sequences)
             if not await connection.fetch(_ANSWER, connection.caller, connection.request, packed):
                 raise _CallerUnknown("the caller is unknown or sealed")
-            await connection.execute("COMMIT")
+            try:
+                await connection.execute("COMMIT")
+            except Exception as error:
+                raise _OutcomeUnknown(str(error)) from error
         except Exception as error:
             if not breaks_connection(error):
                 await connection.execute("ROLLBACK")

@@ -1,8 +1,8 @@
-"""The engine over PostgreSQL: a call is one statement, and a commit one call of a function of schema.sql.
+"""The engine over PostgreSQL: a call is one statement, and a commit one call of a function of functions.sql.
 
-No statement leaves a lock while Python runs. A read whose connection breaks is repeated once. A commit whose
-connection breaks is looked up by its number, then answered or repeated; Unknown is raised only when no server
-answers that question.
+No statement leaves a lock while Python runs. A read whose connection breaks is repeated once. A commit that
+fails is looked up by its number, whatever the error, then answered, or repeated if its connection broke;
+Unknown is raised only when no server answers that question.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ _COMMIT_ONE = (
 _COMMIT = f"""SELECT outcome, found_version, at_check, sequences
  FROM kv_commit({", ".join(f"${n}" for n in range(1, 17))})"""
 _NEW_CALLER = "INSERT INTO kv_caller VALUES (uuid_send(gen_random_uuid()), 0, NULL, 0, now()) RETURNING id"
+_LAST = "SELECT last, answer FROM kv_caller WHERE id = $1"
 _SEAL = "UPDATE kv_caller SET sealed = 1 WHERE id = $1 RETURNING last, answer"
 _TRIM = "DELETE FROM kv_log WHERE part = $1 AND gen = (SELECT gen FROM kv_part WHERE part = $1) AND seq < $2"
 _CLEAR = "SELECT kv_clear($1)"
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+_FORGET = "DELETE FROM kv_caller WHERE at < now() - interval '1 day' AND id <> ALL ($1::bytea[])"
 _SWEEP = "SELECT kv_sweep($1)"
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT FROM kv_meta"
 
@@ -95,6 +97,8 @@ class PostgresStore(Reader):
         self._pool = Pool(connect, size)
         self._leave = leave
         self._snapshots: set[_Snapshot] = set()
+        self._kept_callers: Sequence[bytes] = ()
+        """Those that `sweep` does not forget."""
 
     @property
     def failure(self) -> StorageError | None:
@@ -215,10 +219,18 @@ class PostgresStore(Reader):
                 row = await self._send(connection, statement, arguments)
             except BaseException as error:
                 broken = not isinstance(error, Exception) or breaks_connection(error)
+                if not broken and sent:
+                    # The transaction has ended, but an error can also come after the commit.
+                    try:
+                        rows = await connection.fetch(_LAST, connection.caller)
+                    except Exception:
+                        broken = True
                 self._pool.give(connection, broken=broken)
                 if not isinstance(error, Exception):
                     raise
                 if not broken:
+                    if sent and (made := _made(rows, connection.request)) is not None:
+                        return made
                     raise translated(error) from error
                 if sent and sqlstate(error) != CALLER_UNKNOWN:
                     sequences = await self._look_up(connection.caller, connection.request)
@@ -256,8 +268,7 @@ class PostgresStore(Reader):
             await asyncio.sleep(LOOK_UP_PAUSE_S)
         if not rows:
             raise Unknown("The outcome of a commit is not known: the server does not know its connection.")
-        last, packed = rows[0]
-        return list(struct.unpack(f">{len(packed) // 8}q", packed)) if last == request else None
+        return _made(rows, request)
 
     async def flush(self) -> None:
         if self._pool.closed:
@@ -278,7 +289,8 @@ class PostgresStore(Reader):
         return int(now_us) * 1000
 
     async def sweep(self, rows: int = 1000) -> bool:
-        """Deletes up to `rows` rows of cleared parts. Returns False when none is left."""
+        """Deletes up to `rows` rows of cleared parts, and old callers. Returns False when none is left."""
+        await self._fetch(_FORGET, self._kept_callers)
         [(more,)] = await self._fetch(_SWEEP, rows)
         return bool(more)
 
@@ -313,6 +325,12 @@ class PostgresStore(Reader):
         await self._pool.close()
         if self._leave is not None:
             await asyncio.to_thread(self._leave)
+
+
+def _made(rows: Sequence[Any], request: int) -> list[int] | None:
+    """Returns the sequences of a commit from the row of its caller; None when it was not made."""
+    last, packed = rows[0] if rows else (None, b"")
+    return list(struct.unpack(f">{len(packed) // 8}q", packed)) if last == request else None
 
 
 def _check_bytes(batch: Batch) -> None:
