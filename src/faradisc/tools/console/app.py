@@ -1,7 +1,8 @@
 """Serves the console on a loopback address; requests with a foreign Host or Origin are refused.
 
 A page of another site must not reach the console through the reader's browser: a Host that is not this
-machine (DNS rebinding) and an Origin other than the Host are answered 403, WebSockets included.
+machine (DNS rebinding) and an Origin other than the Host are answered 403, WebSockets included. Nor may it lay
+the console in a frame under buttons of its own: every answer forbids frames.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
+NO_FRAMES = ((b"content-security-policy", b"frame-ancestors 'none'"), (b"x-frame-options", b"DENY"))
+"""Headers of every answer; the second is for browsers that do not know the first."""
 
 
 class ConsoleError(Exception):
@@ -26,21 +29,25 @@ class ConsoleError(Exception):
 
 
 class OwnOrigin:
-    """Refuses requests for foreign hosts, and those of other sites' pages."""
+    """Refuses requests for foreign hosts, those of other sites' pages, and frames."""
 
     def __init__(self, app: App, hosts: frozenset[str]) -> None:
         self._app = app
         self._hosts = hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def unframed(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *NO_FRAMES]
+            await send(message)
+
         if scope["type"] not in ("http", "websocket") or self._accepted(dict(scope["headers"])):
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, unframed)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await send(
-                {"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]}
-            )
+            headers = [(b"content-type", b"text/plain")]
+            await unframed({"type": "http.response.start", "status": 403, "headers": headers})
             await send({"type": "http.response.body", "body": b"The console is for this machine.\n"})
 
     def _accepted(self, headers: dict[bytes, bytes]) -> bool:

@@ -1,7 +1,7 @@
 """What all pages of the console share: the session of a browser, navigation, colours, messages, the palette.
 
-`console_page` makes a function the content of a page: it gives it the session, draws the frame around it, and
-shows an error of the endpoint as the service words it.
+`console_page` makes a function the content of a page: it waits for the browser, gives the function the session,
+draws the frame around it, and shows an error of the endpoint as the service words it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ new MutationObserver(() => {
 """Lets the keyboard scroll tables that are wider than the page."""
 STYLE = Path(__file__).with_name("style.css").read_text()
 
-PAGE_S_MAX = 60.0
-"""Seconds in which a page must be built; a slow endpoint answers late, and the page is an error otherwise."""
+CONNECT_S_MAX = 10.0
+"""Seconds in which a browser connects after it has fetched a page. What fetches pages and never connects gets
+no session, no content and no memory; only then is the page built."""
 EXPIRED = ("UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationToken")
 """Errors after which the console asks for a key."""
 EXPIRED_MORE = ("MissingAuthenticationTokenException", "InvalidClientTokenId", "ExpiredTokenException")
@@ -91,6 +92,9 @@ def console_page(path: str, title: str) -> Callable[[PageBody], PageBody]:
     def decorate(body: PageBody) -> PageBody:
         @functools.wraps(body)
         async def page(**arguments: str) -> None:
+            ui.add_css(STYLE)
+            ui.add_head_html(FOCUSABLE)
+            await ui.context.client.connected(CONNECT_S_MAX)
             session = SESSIONS.current()
             with frame(session, title, arguments.get("table")):
                 await shown(functools.partial(body, session, **arguments))
@@ -99,7 +103,7 @@ def console_page(path: str, title: str) -> Callable[[PageBody], PageBody]:
         page.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[each for name, each in signature.parameters.items() if name != "session"]
         )
-        ui.page(path, title=f"{title} · Faradisc", response_timeout=PAGE_S_MAX)(page)
+        ui.page(path, title=f"{title} · Faradisc")(page)
         return page
 
     return decorate
@@ -120,8 +124,6 @@ async def shown(body: Callable[[], Awaitable[None]]) -> None:
 @contextmanager
 def frame(session: Session, title: str, table: str | None) -> Iterator[None]:
     """Draws header and navigation around the content."""
-    ui.add_css(STYLE)
-    ui.add_head_html(FOCUSABLE)
     ui.button.default_props("no-caps unelevated")
     ui.toggle.default_props("no-caps unelevated")
     ui.colors(

@@ -1,0 +1,38 @@
+"""What the console answers to requests that are not from a browser's own pages."""
+
+from __future__ import annotations
+
+import urllib.request
+from urllib.error import HTTPError
+
+import pytest
+
+from browser.conftest import Served
+
+
+@pytest.mark.parametrize("path", ["/", "/tables/none/items", "/no-such-page"])
+def test_no_answer_may_be_framed(served: Served, path: str) -> None:
+    request = urllib.request.Request(served.console + path, headers={"Sec-Fetch-Dest": "iframe"})
+    try:
+        answer = urllib.request.urlopen(request, timeout=20)
+    except HTTPError as error:
+        answer = error
+    with answer:
+        assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
+        assert answer.headers["x-frame-options"] == "DENY"
+
+
+def test_rejection_of_a_foreign_host_may_not_be_framed_either(served: Served) -> None:
+    request = urllib.request.Request(served.console, headers={"Host": "evil.example"})
+    with pytest.raises(HTTPError) as refused:
+        urllib.request.urlopen(request, timeout=20)
+    with refused.value as answer:
+        assert (answer.code, answer.headers["x-frame-options"]) == (403, "DENY")
+
+
+def test_page_has_no_content_before_its_browser_connects(served: Served) -> None:
+    with urllib.request.urlopen(served.console + "/tables/none/items", timeout=20) as answer:
+        text = answer.read().decode()
+    assert "none: items" not in text
+    assert "Enter an access key" not in text
+    assert "Go to (Ctrl K)" not in text
