@@ -18,8 +18,12 @@ RAISE_UNEXPECTED = False
 
 
 def as_api_error(error: Exception, request_id: bytes) -> ApiError:
-    """Returns the error that a request is answered with, for the exception that is being handled."""
+    """Returns the error that a request is answered with, for the exception that is being handled.
+
+    Neither it nor `error` refers to frames afterwards (see `release`).
+    """
     if isinstance(error, ApiError):
+        release(error)
         return error
     if isinstance(error, StorageError):
         log.error("request %s failed: %s: %s", request_id.decode(), type(error).__name__, error)
@@ -27,7 +31,19 @@ def as_api_error(error: Exception, request_id: bytes) -> ApiError:
         raise error
     else:
         log.exception("request %s failed", request_id.decode())
+    release(error)
     return InternalServerError()
+
+
+def release(error: BaseException | None) -> None:
+    """Drops the tracebacks of an exception and of those it followed.
+
+    A frame that keeps its exception in a local is in a cycle with it, and keeps the request and its body
+    until the collector runs. Such a frame can be anywhere below, so all are let go here.
+    """
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__context__
 
 
 def not_offered(operation: str) -> UnsupportedOperation:

@@ -90,4 +90,7 @@ class _Waiting(Generic[T]):
         else:
             self.park(waited)
             return
-        self._ended(result, error)
+        try:
+            self._ended(result, error)
+        finally:
+            del error  # whose traceback has this frame: together they would keep the request
