@@ -1,8 +1,8 @@
 """Serves the console on a loopback address; requests with a foreign Host or Origin are refused.
 
 A page of another site must not reach the console through the reader's browser: a Host that is not this
-machine (DNS rebinding) and an Origin other than the Host are answered 403, WebSockets included. Nor may it lay
-the console in a frame under buttons of its own: every answer forbids frames.
+machine (DNS rebinding) and an Origin other than the Host are answered 403, WebSockets included. Nor may it
+lay the console in a frame under buttons of its own: every answer forbids frames.
 """
 
 from __future__ import annotations

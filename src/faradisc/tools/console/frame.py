@@ -1,7 +1,7 @@
 """What all pages of the console share: the session of a browser, navigation, colours, messages, the palette.
 
-`console_page` makes a function the content of a page: it waits for the browser, gives the function the session,
-draws the frame around it, and shows an error of the endpoint as the service words it.
+`console_page` makes a function the content of a page: it waits for the browser, gives the function the
+session, draws the frame around it, and shows an error of the endpoint as the service words it.
 """
 
 from __future__ import annotations
