@@ -31,8 +31,8 @@ ROWS = (
         "auth",
         "storage",
         "tools.consumers",
-        "engine.workers",
     ),
+    ("engine.jobs",),
     (
         *("language.partiql", "engine.vectors", "engine.sealing", "engine.catalog_log", "tools.planner"),
         "engine.cluster",

@@ -21,6 +21,7 @@ from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.service import ExchangeService
+from faradisc.engine.jobs.runner import Job, Workers
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.engine.sealing.sealed_store import SealedStore
@@ -34,7 +35,6 @@ from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.engine.ttl.filling import fill_step
 from faradisc.engine.ttl.sweep import Sweeper
-from faradisc.engine.workers import Job, Workers
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.metrics.request_metrics import RECENT_MAX

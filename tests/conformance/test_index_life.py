@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
-from faradisc.engine.tables import backfill
+from faradisc.engine.jobs import walk
 from fixtures.in_process import InProcess
 from fixtures.schemas import everything, invalid, item, plain, refused, schema
 from fixtures.stepped import Stepped
@@ -266,7 +266,7 @@ def test_one_request_adds_or_removes_one_index(dynamodb: Any, create: Callable[.
 def test_an_index_can_be_deleted_while_it_is_filled(
     process: Stepped, stepped: Any, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
     fill(stepped, 20)
     change(stepped, index("index", "g:S"), defined="g:S")
     clock.advance(TRANSITION_S)
@@ -282,7 +282,7 @@ def test_an_index_can_be_deleted_while_it_is_filled(
 def test_a_new_index_of_the_same_name_starts_empty(
     process: Stepped, stepped: Any, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
     fill(stepped, 20)
     change(stepped, index("index", "g:S"), defined="g:S")
     clock.advance(TRANSITION_S)
@@ -299,7 +299,7 @@ def test_a_new_index_of_the_same_name_starts_empty(
 def test_a_table_can_be_deleted_while_its_index_is_filled(
     process: Stepped, stepped: Any, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
     fill(stepped, 20)
     change(stepped, index("index", "g:S"), defined="g:S")
     clock.advance(TRANSITION_S)
@@ -320,7 +320,7 @@ def test_writes_during_a_backfill_are_in_the_index(
     process: Stepped, stepped: Any, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Behind the cursor, before it, and of items that were there before; a write at every step."""
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
     fill(stepped, 30)
     change(stepped, index("index", "g:S"), defined="g:S")
     clock.advance(TRANSITION_S)
@@ -373,7 +373,7 @@ def test_a_backfill_continues_after_reopening(
     tmp_path: Path,
 ) -> None:
     """It resumes where it was: the steps of all lives together are those of one."""
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
     process = Stepped(tmp_path, clock=clock)
     client = process.client()
     client.create_table(TableName="table", **schema("p:S"))
@@ -695,7 +695,7 @@ def test_units_change_during_a_backfill(
     process: Stepped, stepped: Any, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table is UPDATING again while the index waits; both come to their end."""
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
     stepped.update_table(TableName="table", **PROVISIONED)
     clock.advance(TRANSITION_S)
     fill(stepped, 10)

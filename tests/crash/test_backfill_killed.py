@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from faradisc.engine.tables.backfill import ROWS_PER_STEP
+from faradisc.engine.jobs.walk import ROWS_PER_STEP
 from faradisc.local import LocalDatabase
 from fixtures.clients import http_client
 from fixtures.integrity import problems

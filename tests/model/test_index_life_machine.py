@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from faradisc.clock import ManualClock
-from faradisc.engine.tables import backfill
+from faradisc.engine.jobs import walk
 from faradisc.engine.tables.table import Index
 from faradisc.model.values.size import item_size
 from fixtures.in_process import Refused
@@ -247,7 +247,7 @@ def _id(item: Item) -> tuple[str, str]:
 @pytest.fixture(autouse=True)
 def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a handful of items takes several steps."""
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
 
 
 def _run(examples: int, steps: int, *, derandomize: bool) -> settings:

@@ -18,7 +18,7 @@ import pytest
 
 from faradisc.clock import ManualClock
 from faradisc.database import Database, Settings
-from faradisc.engine.tables import backfill
+from faradisc.engine.jobs import walk
 from faradisc.engine.tables.table import Index, Table
 from faradisc.operations.call import Call
 from faradisc.storage.api import Batch, Conflict, Row
@@ -188,7 +188,7 @@ def test_constant_writes_do_not_delay_a_backfill() -> None:
 
 
 def test_an_index_deleted_during_a_step_leaves_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 3)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 3)
 
     async def scenario(world: Overlapping) -> None:
         for n in range(20):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.engine.workers import Job, Workers
+from faradisc.engine.jobs.runner import Job, Workers
 from faradisc.storage.immediate import run
 
 

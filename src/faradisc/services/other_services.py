@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.jobs.runner import Job
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.workers import Job
 from faradisc.errors import ValidationException
 from faradisc.metrics.metric_store import MetricStore
 from faradisc.model.codec.keyspace import ALARMS_PART, SCALING_PART

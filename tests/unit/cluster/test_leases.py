@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from faradisc.engine.workers import Job
+from faradisc.engine.jobs.runner import Job
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from fixtures.nodes import DEAD_S, SharedNodes, TestNode

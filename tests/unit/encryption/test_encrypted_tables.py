@@ -340,7 +340,7 @@ def test_start_after_a_crash_in_a_conversion_ends_it(
     process = open_encrypted()
     dynamodb = encrypted(process, "")
     with monkeypatch.context() as patched:
-        patched.setattr("faradisc.engine.encryption.converting.ROWS_PER_STEP", 7)
+        patched.setattr("faradisc.engine.jobs.walk.ROWS_PER_STEP", 7)
         dynamodb.update_table(TableName="table", SSESpecification={"Enabled": True})
         for _ in range(steps):
             run(process.backend.encryption.step())
@@ -357,7 +357,7 @@ def test_writes_during_a_conversion_are_sealed_and_kept(
 ) -> None:
     process = open_encrypted()
     dynamodb = encrypted(process, "")
-    monkeypatch.setattr("faradisc.engine.encryption.converting.ROWS_PER_STEP", 3)
+    monkeypatch.setattr("faradisc.engine.jobs.walk.ROWS_PER_STEP", 3)
     dynamodb.update_table(TableName="table", SSESpecification={"Enabled": True})
     run(process.backend.encryption.step())
     assert described_without_work(process)["TableStatus"] == "UPDATING"

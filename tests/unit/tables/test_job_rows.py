@@ -9,9 +9,8 @@ import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
-from faradisc.engine.tables import backfill
-from faradisc.engine.ttl import filling
-from faradisc.model.codec.keyspace import JOBS_PART
+from faradisc.engine.jobs import walk
+from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART
 from faradisc.operations.call import Call
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -71,8 +70,7 @@ class Scene:
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     """Two items a step, so that a job is unfinished after one."""
-    monkeypatch.setattr(backfill, "ROWS_PER_STEP", 2)
-    monkeypatch.setattr(filling, "ROWS_PER_STEP", 2)
+    monkeypatch.setattr(walk, "ROWS_PER_STEP", 2)
     return Scene()
 
 
@@ -101,6 +99,33 @@ def test_expiry_backfill_cursor_is_deleted_with_its_time_to_live(
     run(scene.database.work())
     assert scene.job_rows() == 1
     end(scene)
+    assert scene.job_rows() == 0
+
+
+@pytest.mark.parametrize("begin", [Scene.add_index, lambda scene: scene.expire_by(enabled=True)])
+def test_a_cursor_goes_in_the_commit_that_ends_its_work(
+    scene: Scene, begin: Callable[[Scene], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So no crash between two commits leaves one behind."""
+    begin(scene)
+    store = scene.database.store
+    commit = store.commit
+    ending: list[list[bytes]] = []
+
+    async def noted(batches: Any, **more: Any) -> Any:
+        parts = [batch.part for batch in batches]
+        if JOBS_PART in parts and CATALOG_PART in parts:
+            ending.append([key for batch in batches if batch.part == JOBS_PART for key in batch.deletes])
+        had = scene.job_rows()
+        committed = await commit(batches, **more)
+        if scene.job_rows() < had:
+            assert CATALOG_PART in parts
+        return committed
+
+    monkeypatch.setattr(store, "commit", noted)
+    for _ in range(4 * ITEMS):
+        run(scene.database.work())
+    assert [len(keys) for keys in ending] == [1]
     assert scene.job_rows() == 0
 
 

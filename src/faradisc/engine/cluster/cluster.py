@@ -11,7 +11,7 @@ from faradisc.clock import Clock, Entropy
 from faradisc.engine.cluster.broadcast import Broadcast
 from faradisc.engine.cluster.leases import Leases
 from faradisc.engine.cluster.nodes import Node, Nodes
-from faradisc.engine.workers import Job
+from faradisc.engine.jobs.runner import Job
 from faradisc.errors import StorageError
 from faradisc.storage.api import Store
 

@@ -22,7 +22,7 @@ import orjson
 
 from faradisc.clock import Clock
 from faradisc.engine.cluster.nodes import BEAT_NS, DEAD_NS, Nodes
-from faradisc.engine.workers import Job
+from faradisc.engine.jobs.runner import Job
 from faradisc.errors import StorageError
 from faradisc.model.codec.keyspace import LEASES_PREFIX
 from faradisc.storage.api import Batch, Conflict, Part, Store

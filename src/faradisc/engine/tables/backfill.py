@@ -20,11 +20,9 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import NamedTuple
-
-import orjson
 
 from faradisc.capacity import units
+from faradisc.engine.jobs.walk import Walk, WalkPosition
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.partition_sizes import grow_index
 from faradisc.engine.tables.state import TableState
@@ -35,11 +33,11 @@ from faradisc.metrics.metric_store import dimensions
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
 from faradisc.model.values.size import item_size
-from faradisc.storage.api import Batch, Batches, Conflict, Store
+from faradisc.storage.api import Batches, Store
 
 log = logging.getLogger("faradisc.backfill")
 
-ROWS_PER_STEP = 200
+JOB = b"backfill"
 LOG_EVERY_ROWS = 100_000
 
 
@@ -49,53 +47,41 @@ async def backfill_step(store: Store, catalog: Catalog) -> bool:
     if table is None or table.changing_index is None:
         return False
     index = table.changing_index
-    cursor_key = job_key(b"backfill", index.placement.resource)
-    (row,) = await store.get(JOBS_PART, (cursor_key,), for_update=True)
-    cursor = Cursor.of(row[1] if row is not None else None)
-    if cursor.slot == len(table.placement.parts):
-        if await _finish(store, catalog, table, index, cursor_key):
-            log.info("index %s of table %s is filled: %d items seen", index.name, table.name, cursor.seen)
+    walk = await Walk.load(store, JOB, index.placement.resource, table.placement.parts)
+    if walk.is_complete:
+        if await _finish(catalog, table, index, walk):
+            log.info(
+                "index %s of table %s is filled: %d items seen", index.name, table.name, walk.position.seen
+            )
         return True
-    part = table.placement.parts[cursor.slot]
-    rows = await store.range(part, cursor.after, None, limit=ROWS_PER_STEP)
+    page = await walk.page(epoch=table.epoch)
     if not _is_filled(catalog, index):
         return True  # it was deleted meanwhile
-    keys = [key for key, _ in rows]
-    found = await store.get(part, keys, for_update=True)
-    present = [(key, row) for key, row in zip(keys, found, strict=True) if row is not None]
-    batches = Batches({part: table.item_batch(part)})
-    batches[part].checks += [(key, version) for key, (version, _) in present]
-    added = await add_missing(store, index, [payload for _, (_, payload) in present], batches)
-    moved = cursor.moved(rows[-1][0] if len(rows) == ROWS_PER_STEP else None, len(rows))
-    batches[JOBS_PART] = Batch(
-        JOBS_PART,
-        checks=[(cursor_key, row[0] if row is not None else 0)],
-        puts=[(cursor_key, moved.stored())],
-    )
+    added = await add_missing(store, index, [payload for _, (_, payload) in page.rows], page.batches)
     entries = added if index.vectors is None and table.meter.enforced else []
     grow_index(table, index, entries, undone=False)
     try:
-        committed = await store.commit(list(batches.values()))
+        committed = await walk.commit(page)
     except BaseException:
         if entries:
             table.meter.reconcile_later()  # the commit may have been made
         raise
-    if isinstance(committed, Conflict):
+    if not committed:
         grow_index(table, index, entries, undone=True)
         return True
-    if moved.seen // LOG_EVERY_ROWS > cursor.seen // LOG_EVERY_ROWS:
-        log.info("index %s of table %s: %d items seen", index.name, table.name, moved.seen)
+    if page.moved.seen // LOG_EVERY_ROWS > walk.position.seen // LOG_EVERY_ROWS:
+        log.info("index %s of table %s: %d items seen", index.name, table.name, page.moved.seen)
     if index.vectors is None:
-        _publish(table, index, added, await _percent(store, table, moved))
+        _publish(table, index, added, await _percent(store, table, page.moved))
     return True
 
 
-async def _percent(store: Store, table: Table, cursor: Cursor) -> float:
+async def _percent(store: Store, table: Table, position: WalkPosition) -> float:
     """Returns the progress in percent of the present number of items."""
-    if cursor.slot == len(table.placement.parts):
+    if position.slot == len(table.placement.parts):
         return 100.0
     items = sum([(await store.usage(part))[0] for part in table.placement.parts])
-    return min(100 * cursor.seen / max(items, 1), 100.0)
+    return min(100 * position.seen / max(items, 1), 100.0)
 
 
 def _publish(table: Table, index: Index, added: list[tuple[bytes, bytes, int]], percent: float) -> None:
@@ -119,35 +105,9 @@ def _is_filled(catalog: Catalog, index: Index) -> bool:
 
 async def progress(store: Store, index: Index) -> int | None:
     """Returns the number of items seen while an index is being filled; None when it is not."""
-    key = job_key(b"backfill", index.placement.resource)
+    key = job_key(JOB, index.placement.resource)
     (row,) = await store.get(JOBS_PART, (key,))
-    return Cursor.of(row[1]).seen if row is not None else None
-
-
-class Cursor(NamedTuple):
-    """Position of a walk over a table."""
-
-    slot: int = 0
-    """Number of slots done."""
-    after: bytes | None = None
-    """The next row key."""
-    seen: int = 0
-
-    @classmethod
-    def of(cls, stored: bytes | None) -> Cursor:
-        if stored is None:
-            return cls()
-        slot, after, seen = orjson.loads(stored)
-        return cls(slot, bytes.fromhex(after) if after is not None else None, seen)
-
-    def moved(self, last: bytes | None, rows: int) -> Cursor:
-        """last: row key of the last row seen; None at the end of the slot."""
-        if last is None:
-            return Cursor(self.slot + 1, None, self.seen + rows)
-        return Cursor(self.slot, last + b"\x00", self.seen + rows)
-
-    def stored(self) -> bytes:
-        return orjson.dumps([self.slot, self.after.hex() if self.after is not None else None, self.seen])
+    return WalkPosition.of(row[1]).seen if row is not None else None
 
 
 async def add_missing(
@@ -178,9 +138,8 @@ async def add_missing(
     return added
 
 
-async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cursor_key: bytes) -> bool:
-    """Makes the index ACTIVE and deletes the cursor; returns False if index or table do not exist any
-    more."""
+async def _finish(catalog: Catalog, table: Table, index: Index, walk: Walk) -> bool:
+    """Makes the index ACTIVE; returns False if index or table do not exist any more."""
     found = False
 
     def activate(state: TableState) -> bool:
@@ -192,6 +151,5 @@ async def _finish(store: Store, catalog: Catalog, table: Table, index: Index, cu
         return False
 
     with suppress(ResourceNotFoundException):
-        await catalog.update(table, activate, while_in_use=True)
-    await store.commit([Batch(JOBS_PART, deletes=[cursor_key])])
+        await catalog.update(table, activate, while_in_use=True, also=walk.end)
     return found

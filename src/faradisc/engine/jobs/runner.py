@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from faradisc.errors import AccessDeniedException
 
-log = logging.getLogger("faradisc.engine.workers")
+log = logging.getLogger("faradisc.engine.jobs")
 
 Step = Callable[[], Awaitable[bool]]
 
