@@ -31,11 +31,12 @@ ROWS = (
         "auth",
         "storage",
         "tools.consumers",
+        "engine.objects",
     ),
     ("engine.jobs",),
     (
         *("language.partiql", "engine.vectors", "engine.sealing", "engine.catalog_log", "tools.planner"),
-        "engine.cluster",
+        *("engine.cluster", "engine.formats"),
     ),
     ("engine.streams", "engine.throughput"),
     ("engine.tables",),

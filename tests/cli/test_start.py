@@ -48,7 +48,7 @@ OPTIONAL = (
     *("faradisc.tools.transfer", "faradisc.cli.backups", "faradisc.cli.plan", "faradisc.cli.transfers"),
     *("faradisc.auth.strict", "faradisc.engine.exchange.exporting", "faradisc.engine.exchange.importing"),
     *(
-        "faradisc.engine.exchange.s3",
+        "faradisc.engine.objects.s3",
         "faradisc.server.exposition",
         "faradisc.server.seed",
         "faradisc.storage.memory",

@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.engine.exchange.manifests import data_files
+from faradisc.engine.formats.manifests import data_files
 from faradisc.local import LocalDatabase
 from faradisc.tools.transfer.sources import find_input
 from fixtures.clients import http_client

@@ -21,7 +21,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from faradisc.clock import ManualClock
-from faradisc.engine.exchange.manifests import data_files
+from faradisc.engine.formats.manifests import data_files
 from faradisc.local import LocalDatabase
 from faradisc.tools.transfer.sources import find_input
 from fixtures.clients import http_client

@@ -12,7 +12,7 @@ import pytest
 
 from faradisc.engine.exchange import bulk_outputs, bulk_putting, intake
 from faradisc.engine.exchange.error_log import ErrorLog
-from faradisc.engine.exchange.object_storage import DirectoryStorage, Draft
+from faradisc.engine.objects.object_storage import DirectoryStorage, Draft
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import item, schema

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.exchange.json_lines import Malformed, records
+from faradisc.engine.formats.json_lines import Malformed, records
 from faradisc.server.opening import locations_of
 from faradisc.server.settings import ServerSettings, SettingsError
 from fixtures.exchanging import Exchanging

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.exchange import object_storage
-from faradisc.engine.exchange.object_storage import BucketFailed, DirectoryStorage, Draft
+from faradisc.engine.objects import object_storage
+from faradisc.engine.objects.object_storage import BucketFailed, DirectoryStorage, Draft
 from faradisc.storage.immediate import run
 
 PIECE = 300_000

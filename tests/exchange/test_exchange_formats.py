@@ -17,11 +17,12 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from faradisc.engine.exchange import compression, csv_rows, ion_text, ion_values, json_lines, object_reader
+from faradisc.engine.exchange import object_reader
 from faradisc.engine.exchange.checking import canonical_size, reason_of
-from faradisc.engine.exchange.compression import Damaged
-from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.object_reader import KeyAttributes, ObjectReader, Source
+from faradisc.engine.formats import compression, csv_rows, ion_text, ion_values, json_lines
+from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.json_lines import Malformed
 from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.size import item_size
 

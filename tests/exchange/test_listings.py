@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.exchange import object_storage
-from faradisc.engine.exchange.object_storage import (
+from faradisc.engine.objects import object_storage
+from faradisc.engine.objects.object_storage import (
     DRAFT_PREFIX,
     AccessDenied,
     DirectoryStorage,

@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from faradisc.engine.exchange import manifests
-from faradisc.engine.exchange.compression import Damaged
-from faradisc.engine.exchange.manifests import CheckedFile, DataFile, Manifests, checksum
-from faradisc.engine.exchange.object_storage import DirectoryStorage, Object
+from faradisc.engine.formats import manifests
+from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.manifests import CheckedFile, DataFile, Manifests, checksum
+from faradisc.engine.objects.object_storage import DirectoryStorage, Object
 from faradisc.storage.immediate import run
 from fixtures.exchanging import Exchanging, lines, listed, some_items, zipped
 

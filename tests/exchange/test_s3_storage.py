@@ -16,14 +16,14 @@ import pytest
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
 from faradisc.engine.exchange.locations import Locations
-from faradisc.engine.exchange.object_storage import (
+from faradisc.engine.objects.object_storage import (
     Access,
     AccessDenied,
     BucketFailed,
     NoSuchBucket,
     NoSuchKey,
 )
-from faradisc.engine.exchange.s3 import S3Storage
+from faradisc.engine.objects.s3 import S3Storage
 from faradisc.errors import ApiError
 from faradisc.operations.call import Call
 from faradisc.storage.memory import MemoryStore

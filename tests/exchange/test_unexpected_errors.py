@@ -16,7 +16,8 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.engine.exchange import bulk_putting, exporting, importing, intake, manifests, service
+from faradisc.engine.exchange import bulk_putting, exporting, importing, intake, service
+from faradisc.engine.formats import manifests
 from faradisc.storage.api import IOFailed
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.schemas import item, schema

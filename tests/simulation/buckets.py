@@ -7,7 +7,7 @@ from hashlib import md5
 from io import BytesIO
 from typing import BinaryIO
 
-from faradisc.engine.exchange.object_storage import (
+from faradisc.engine.objects.object_storage import (
     Access,
     BucketFailed,
     Draft,

@@ -172,8 +172,8 @@ def open_(file: BinaryIO) -> None:
     from faradisc.clock import SystemEntropy  # noqa: PLC0415
     from faradisc.engine.encryption.data_keys import DataKeys  # noqa: PLC0415
     from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
-    from faradisc.engine.exchange.compression import Damaged  # noqa: PLC0415
     from faradisc.engine.exchange.sealed_objects import opened  # noqa: PLC0415
+    from faradisc.engine.formats.compression import Damaged  # noqa: PLC0415
     from faradisc.engine.sealing.sealer import KeyDenied  # noqa: PLC0415
     from faradisc.engine.sealing.sealers import Sealers  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415

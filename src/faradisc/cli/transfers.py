@@ -17,7 +17,7 @@ from faradisc.server.settings import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
     from faradisc.engine.exchange.locations import Locations
-    from faradisc.engine.exchange.masking import Masking
+    from faradisc.engine.formats.masking import Masking
     from faradisc.tools.transfer.endpoints import Endpoint
 
 SALT_VARIABLE = ENVIRONMENT_PREFIX + "MASKING_SALT"
@@ -271,7 +271,7 @@ def _endpoint(
 
 def _masking(path: Path | None) -> Masking:
     """Raises BadRules, OSError."""
-    from faradisc.engine.exchange.masking import BadRules, Masking  # noqa: PLC0415 - for transfers only
+    from faradisc.engine.formats.masking import BadRules, Masking  # noqa: PLC0415 - for transfers only
 
     if path is None:
         return Masking({"rules": []})
@@ -322,9 +322,9 @@ def _definition(
 @contextmanager
 def _errors_as_sentences() -> Iterator[None]:
     """Ends the program with one sentence for an error."""
-    from faradisc.engine.exchange.compression import Damaged, Unavailable  # noqa: PLC0415
-    from faradisc.engine.exchange.masking import BadRules  # noqa: PLC0415
-    from faradisc.engine.exchange.object_storage import BucketError  # noqa: PLC0415
+    from faradisc.engine.formats.compression import Damaged, Unavailable  # noqa: PLC0415
+    from faradisc.engine.formats.masking import BadRules  # noqa: PLC0415
+    from faradisc.engine.objects.object_storage import BucketError  # noqa: PLC0415
     from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
     from faradisc.tools.transfer.putting import TableUnusable  # noqa: PLC0415
     from faradisc.tools.transfer.scanning import BadState  # noqa: PLC0415

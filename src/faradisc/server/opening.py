@@ -89,9 +89,12 @@ def locations_of(settings: ServerSettings) -> Locations | None:
     if settings.s3_endpoint:
         if find_spec("boto3") is None:
             raise SettingsError("--s3-endpoint needs a library: pip install 'faradisc[exchange]'.")
-        from faradisc.engine.exchange.s3 import endpoint  # noqa: PLC0415 - few servers have one
+        import tempfile  # noqa: PLC0415 - few servers have an endpoint
 
-        return endpoint(settings.s3_endpoint, logs)
+        from faradisc.engine.objects.s3 import S3Storage  # noqa: PLC0415
+
+        logs = logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-"))
+        return Locations(S3Storage(settings.s3_endpoint), logs)
     if not settings.s3_root and (settings.memory or not settings.has_directory):
         return None
     return directories(settings.s3_root or settings.directory / "s3", logs)

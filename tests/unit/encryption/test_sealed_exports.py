@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from faradisc.cli.main import cli
 from faradisc.clock import SeededEntropy
-from faradisc.engine.exchange.compression import Damaged
 from faradisc.engine.exchange.sealed_objects import MAGIC, PIECE_BYTES, SealedWriter, opened
+from faradisc.engine.formats.compression import Damaged
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import SealState
 from faradisc.storage.immediate import run

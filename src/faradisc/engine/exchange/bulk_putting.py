@@ -25,12 +25,12 @@ from typing import Any
 from faradisc.clock import Clock
 from faradisc.engine.exchange.bulk_outputs import Outputs, output_directory
 from faradisc.engine.exchange.checking import checked_item
-from faradisc.engine.exchange.compression import Damaged, Unavailable
 from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
-from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.object_reader import Source
-from faradisc.engine.exchange.object_storage import BucketError, ObjectStorage, access_of
 from faradisc.engine.exchange.task_store import BULK, FAILED, Task, TaskStore
+from faradisc.engine.formats.compression import Damaged, Unavailable
+from faradisc.engine.formats.json_lines import Malformed
+from faradisc.engine.objects.object_storage import BucketError, ObjectStorage, access_of
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, ConditionFailed, Matches, Outcome, evaluate

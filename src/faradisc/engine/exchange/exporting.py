@@ -25,11 +25,13 @@ from typing import Any
 import orjson
 
 from faradisc.engine.backups.history import Cursor, ItemAt, ItemChange, page_at, page_between
-from faradisc.engine.exchange import ion_text
-from faradisc.engine.exchange.compression import GzipWriter
 from faradisc.engine.exchange.filtering import ItemFilter, bind_filter
-from faradisc.engine.exchange.json_lines import item_line
-from faradisc.engine.exchange.manifests import (
+from faradisc.engine.exchange.sealed_objects import SealedWriter
+from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
+from faradisc.engine.formats import ion_text
+from faradisc.engine.formats.compression import GzipWriter
+from faradisc.engine.formats.json_lines import item_line
+from faradisc.engine.formats.manifests import (
     FILES,
     FULL_VERSION,
     INCREMENTAL_VERSION,
@@ -42,9 +44,7 @@ from faradisc.engine.exchange.manifests import (
     export_directory,
     put_manifest,
 )
-from faradisc.engine.exchange.object_storage import BucketError, Draft, ObjectStorage, access_of
-from faradisc.engine.exchange.sealed_objects import SealedWriter
-from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
+from faradisc.engine.objects.object_storage import BucketError, Draft, ObjectStorage, access_of
 from faradisc.engine.sealing.sealer import Sealer
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import DAY_NS

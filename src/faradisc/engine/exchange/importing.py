@@ -17,14 +17,14 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 from faradisc.engine.exchange.checking import checked_item
-from faradisc.engine.exchange.compression import Damaged, Unavailable
 from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
-from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.object_reader import Record, Source
-from faradisc.engine.exchange.object_storage import BucketError, access_of
 from faradisc.engine.exchange.task_store import FAILED, IMPORT, Task, TaskStore
+from faradisc.engine.formats.compression import Damaged, Unavailable
+from faradisc.engine.formats.json_lines import Malformed
+from faradisc.engine.objects.object_storage import BucketError, access_of
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.loading import LoadedRow, Novelty, load_rows, row_of

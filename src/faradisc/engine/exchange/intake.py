@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, BinaryIO
 
-from faradisc.engine.exchange.compression import Damaged
-from faradisc.engine.exchange.manifests import Manifests
 from faradisc.engine.exchange.object_reader import ObjectReader, Record, Source, keys_of
-from faradisc.engine.exchange.object_storage import Listing, NoSuchKey, Object, ObjectStorage
 from faradisc.engine.exchange.sealed_objects import opened
+from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.manifests import Manifests
+from faradisc.engine.objects.object_storage import Listing, NoSuchKey, Object, ObjectStorage
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.table import Table
 

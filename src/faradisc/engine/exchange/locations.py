@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from faradisc.engine.exchange.object_storage import DirectoryStorage, ObjectStorage
+from faradisc.engine.objects.object_storage import DirectoryStorage, ObjectStorage
 from faradisc.model.values.attribute import Item
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from faradisc.engine.exchange import compression, csv_rows, ion_values, json_lines
-from faradisc.engine.exchange.compression import Damaged
-from faradisc.engine.exchange.json_lines import RECORD_BYTES_MAX, Malformed
+from faradisc.engine.formats import compression, csv_rows, ion_values, json_lines
+from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.json_lines import RECORD_BYTES_MAX, Malformed
 from faradisc.engine.tables.table import Table
 
 EMPTY_BYTES_MAX = 2 * RECORD_BYTES_MAX

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, TypeVar
 
 from faradisc.engine.backups.files import Damaged
 from faradisc.engine.backups.storage import MANIFEST_FILE, ROWS_FILE, BackupStorageError
-from faradisc.engine.exchange.object_storage import BucketError, NoSuchKey
-from faradisc.engine.exchange.s3 import AWS, Connection, temporary_file, translated
+from faradisc.engine.objects.object_storage import BucketError, NoSuchKey
+from faradisc.engine.objects.s3 import AWS, Connection, temporary_file, translated
 
 T = TypeVar("T")
 PIECE_BYTES = 4 * 1024 * 1024

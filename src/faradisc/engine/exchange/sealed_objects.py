@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import orjson
 
-from faradisc.engine.exchange.compression import Damaged, Writable
+from faradisc.engine.formats.compression import Damaged, Writable
 from faradisc.engine.sealing.sealer import OVERHEAD_BYTES, Sealer
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import SealState

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.engine.exchange.masking import Masker
+from faradisc.engine.formats.masking import Masker
 from faradisc.tools.transfer.endpoints import Endpoint
 from faradisc.tools.transfer.progress import Progress
 from faradisc.tools.transfer.putting import Putter, TableUnusable

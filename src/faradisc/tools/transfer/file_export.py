@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 
 from faradisc.clock import Clock, Entropy
-from faradisc.engine.exchange import ion_text
 from faradisc.engine.exchange.checking import canonical_size
 from faradisc.engine.exchange.exporting import FILE_BYTES, DataFileWriter, moment_text
-from faradisc.engine.exchange.json_lines import item_line
-from faradisc.engine.exchange.manifests import (
+from faradisc.engine.formats import ion_text
+from faradisc.engine.formats.json_lines import item_line
+from faradisc.engine.formats.manifests import (
     FILES,
     FULL_VERSION,
     STARTED,
@@ -28,8 +28,8 @@ from faradisc.engine.exchange.manifests import (
     export_directory,
     put_manifest,
 )
-from faradisc.engine.exchange.masking import Masker
-from faradisc.engine.exchange.object_storage import DirectoryStorage
+from faradisc.engine.formats.masking import Masker
+from faradisc.engine.objects.object_storage import DirectoryStorage
 from faradisc.storage.immediate import run
 from faradisc.tools.transfer.endpoints import Endpoint
 from faradisc.tools.transfer.progress import Progress

@@ -18,11 +18,11 @@ import orjson
 
 from faradisc.engine.exchange.checking import canonical_size, reason_of
 from faradisc.engine.exchange.importing import INVALID_ITEMS
-from faradisc.engine.exchange.json_lines import Malformed
 from faradisc.engine.exchange.locations import Locations
-from faradisc.engine.exchange.masking import Masker
 from faradisc.engine.exchange.object_reader import KeyAttributes, ObjectReader, Record
-from faradisc.engine.exchange.object_storage import DirectoryStorage
+from faradisc.engine.formats.json_lines import Malformed
+from faradisc.engine.formats.masking import Masker
+from faradisc.engine.objects.object_storage import DirectoryStorage
 from faradisc.errors import RequestRejected
 from faradisc.tools.transfer.endpoints import Directory, Endpoint
 from faradisc.tools.transfer.progress import Progress

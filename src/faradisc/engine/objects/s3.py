@@ -12,11 +12,9 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from faradisc.engine.exchange.locations import Locations
-from faradisc.engine.exchange.object_storage import (
+from faradisc.engine.objects.object_storage import (
     Access,
     AccessDenied,
     BucketError,
@@ -41,14 +39,6 @@ _CODES: dict[str, type[BucketError]] = {
     "403": AccessDenied,
     "KeyTooLongError": InvalidKey,
 }
-
-
-def endpoint(url: str, logs: Path | None) -> Locations:
-    """Returns locations with the buckets of an endpoint; logs: a new temporary directory if not given.
-
-    url: of the endpoint, or `aws`.
-    """
-    return Locations(S3Storage(url), logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-")))
 
 
 class Connection:

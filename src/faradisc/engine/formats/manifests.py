@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from faradisc.engine.exchange.compression import PIECE_BYTES, Damaged
-from faradisc.engine.exchange.json_lines import Malformed, lines
-from faradisc.engine.exchange.object_storage import NoSuchKey, Object, ObjectStorage
+from faradisc.engine.formats.compression import PIECE_BYTES, Damaged
+from faradisc.engine.formats.json_lines import Malformed, lines
+from faradisc.engine.objects.object_storage import NoSuchKey, Object, ObjectStorage
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

@@ -14,8 +14,8 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from faradisc.engine.exchange.compression import Damaged
-from faradisc.engine.exchange.json_lines import BLANKS_AT_ONCE, Malformed, lines
+from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.json_lines import BLANKS_AT_ONCE, Malformed, lines
 
 FIELD_BYTES_MAX = 1024 * 1024
 """An attribute has at most 400 KB."""

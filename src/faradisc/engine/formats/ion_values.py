@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
-from faradisc.engine.exchange.compression import Unavailable
-from faradisc.engine.exchange.ion_text import LINE_START
-from faradisc.engine.exchange.json_lines import RECORD_BYTES_MAX, TOO_LONG, Malformed, lines
+from faradisc.engine.formats.compression import Unavailable
+from faradisc.engine.formats.ion_text import LINE_START
+from faradisc.engine.formats.json_lines import RECORD_BYTES_MAX, TOO_LONG, Malformed, lines
 from faradisc.model.values.attribute import AttributeValue
 
 _MARKER = LINE_START.encode()
