@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help serve test test-slow simulate fuzz check lint types docs bench clean
+.PHONY: help serve test lint-and-types fast-tests test-slow simulate fuzz check lint types docs bench clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -28,12 +28,19 @@ $(VENV)/.compiled: $(VENV)/.run $(shell find src -name '*.py')
 serve: $(VENV)/.compiled  ## install and serve on 127.0.0.1:8000, data in ./faradisc-data
 	@$(BIN)/faradisc serve
 
-test: $(VENV)/.dev $(VENV)/.compiled lint types  ## the gate: lint, types and the fast tests
+test: $(VENV)/.dev $(VENV)/.compiled  ## the gate: lint, types and the fast tests, side by side
+	@$(MAKE) --no-print-directory -j2 lint-and-types fast-tests
+
+lint-and-types: lint
+	@nice $(MAKE) --no-print-directory types
+
+fast-tests: $(VENV)/.dev
 	$(BIN)/pytest -n 3
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, failovers, the whole corpus, a million hostile requests
 	$(PIP) install -c constraints.txt -e '.[dev,failover]'
 	$(BIN)/pytest -m slow -n 2
+	$(BIN)/pytest -m hypothesis --hypothesis-profile=full -n 2
 	$(BIN)/pytest tests/conformance --encrypted -n 2
 
 HOURS ?= 1

@@ -15,6 +15,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,6 +63,7 @@ def vectors() -> list[Vector]:
     return found
 
 
+@cache
 def tests_by_vector() -> dict[str, list[str]]:
     """Returns for each vector the test files that name it."""
     found: dict[str, list[str]] = defaultdict(list)

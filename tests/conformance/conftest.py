@@ -1,8 +1,8 @@
 """Every test runs on a database in memory, and on two nodes over one PostgreSQL, where each request goes to a
 random one of them.
 
-On the nodes `make test` runs the first case of every test, and of the rejected requests (errors/) the first
-of each test, operation and error. The others are slow tests.
+On the nodes `make test` runs the first case of every test whose subject a shared store can change. The others
+are slow tests.
 """
 
 from __future__ import annotations
@@ -51,6 +51,16 @@ SLOW_ON_NODES = {
     "test_throughput_settings.py::test_at_most_27_decreases_fit_into_a_day",
 }
 """They let hours of a clock pass."""
+ON_ONE_NODE = {
+    *("test_absent_features.py", "test_bodies.py", "test_conditions.py", "test_corrections_http.py"),
+    *("test_corrections_items.py", "test_huge_timestamps.py", "test_item_sizes.py", "test_item_types.py"),
+    *("test_keys.py", "test_legacy_parameters.py", "test_number_values.py", "test_partiql_refusals.py"),
+    *("test_partiql_select.py", "test_projections.py", "test_query.py", "test_query_refusals.py"),
+    *("test_return_values.py", "test_scan.py", "test_table_names.py", "test_table_refusals.py"),
+    *("test_transactions_refusals.py", "test_updates.py"),
+}
+"""Modules about what one request does to one item or finds in one table, which depends on no other node: slow
+on nodes, as all rejected requests (errors/) are."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -71,10 +81,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         names = (item.path.name, f"{item.path.name}::{item.originalname}")
         if reason := NOT_ON_NODES.get(names[0]) or NOT_ON_NODES.get(names[1]):
             item.add_marker(pytest.mark.skip(reason=reason))
-        case = parameters.get("case")
-        about = (str(getattr(case, "operation", "")), str(getattr(case, "code", "")))
-        representative = (str(item.path), item.originalname, *about)
-        if representative in seen or SLOW_ON_NODES.intersection(names):
+        representative = (str(item.path), item.originalname)
+        alone = item.path.parent.name == "errors" or item.path.name in ON_ONE_NODE
+        if alone or representative in seen or SLOW_ON_NODES.intersection(names):
             item.add_marker(pytest.mark.slow)
         seen.add(representative)
 

@@ -166,6 +166,7 @@ def _check(client: Any, writers: list[Writer]) -> None:
     assert len(grouped) == sum(len(writer.known) for writer in writers)
 
 
+@pytest.mark.slow
 def test_three_crashes(data_dir: Path) -> None:
     crash_rounds(data_dir, rounds=3, acknowledged=300, seed=1)
 

@@ -154,6 +154,7 @@ def _check_acknowledged(client: Any, writers: list[Writer]) -> None:
         writer.check(found)
 
 
+@pytest.mark.slow
 def test_a_backfill_survives_kills(data_dir: Path) -> None:
     _kill_during_backfill(data_dir, 8_000, seed=1)
 

@@ -196,6 +196,7 @@ def _kill_during_backups(data_dir: Path, items: int, seed: int, kills_max: int =
         assert sorted(names) == sorted(each.rpartition("/")[2] for each in (arn, system))
 
 
+@pytest.mark.slow
 def test_backups_survive_kills(data_dir: Path) -> None:
     _kill_during_backups(data_dir, 4_000, seed=1, kills_max=1)
 

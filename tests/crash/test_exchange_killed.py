@@ -131,10 +131,12 @@ def _kill_during_export(data_dir: Path, seed: int, kills_max: int = 1000) -> Non
     assert not list((data_dir / "s3" / BUCKET).glob(".draft-*"))
 
 
+@pytest.mark.slow
 def test_an_import_survives_kills(data_dir: Path) -> None:
     _kill_during_import(data_dir, seed=1, kills_max=4)
 
 
+@pytest.mark.slow
 def test_an_export_survives_kills(data_dir: Path) -> None:
     _kill_during_export(data_dir, seed=1, kills_max=4)
 

@@ -346,6 +346,7 @@ def _kill_rounds(data_dir: Path, tmp_path: Path, rounds: int, seed: int) -> None
     assert not list(bucket.glob(".draft-*"))
 
 
+@pytest.mark.slow
 def test_exports_and_bulk_puts_survive_four_kills(data_dir: Path, tmp_path: Path) -> None:
     _kill_rounds(data_dir, tmp_path, rounds=4, seed=1)
 

@@ -87,6 +87,7 @@ class Writers:
             thread.join(60)
 
 
+@pytest.mark.slow
 def test_stream_replays_to_the_table_after_every_kill(in_process_only: None, data_dir: Path) -> None:
     _kill_rounds(data_dir, rounds=3)
 

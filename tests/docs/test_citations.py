@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from urllib.parse import unquote
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("src", "tests", "bench", "tools", "docs", "examples")
@@ -48,6 +47,7 @@ def citations(path: Path) -> Iterator[tuple[str, list[str]]]:
         yield found["page"], numbers
 
 
+@cache
 def sections(page: Path) -> set[str]:
     """Returns the numbers that begin the headings of a page, without the dot behind a single one."""
     numbers = (re.match(r"\d+(?:\.\d+)*", heading) for heading in HEADING.findall(page.read_text()))
@@ -64,6 +64,7 @@ def resolve(path: Path, page: str) -> list[Path]:
     return PAGES.get(page, [])
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """Returns the anchors of a page's headings, as GitHub makes them."""
     return {
@@ -72,28 +73,32 @@ def anchors(page: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_cited_pages_and_sections_exist(path: Path) -> None:
+def test_cited_pages_and_sections_exist() -> None:
     missing: list[str] = []
-    for page, numbers in citations(path):
-        targets = resolve(path, page)
-        if not targets:
-            missing.append(page)
-        known = set().union(*map(sections, targets)) if targets else set()
-        if known:
-            missing += [f"{page} section {number}" for number in numbers if number not in known]
+    for path in FILES:
+        for page, numbers in citations(path):
+            targets = resolve(path, page)
+            if not targets:
+                missing.append(f"{path.relative_to(ROOT)}: {page}")
+            known = set().union(*map(sections, targets)) if targets else set()
+            if known:
+                missing += [
+                    f"{path.relative_to(ROOT)}: {page} section {number}"
+                    for number in numbers
+                    if number not in known
+                ]
     assert missing == []
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.suffix == ".md"], ids=str)
-def test_links_lead_to_files_and_headings(path: Path) -> None:
+def test_links_lead_to_files_and_headings() -> None:
     broken: list[str] = []
-    for link in LINK.finditer(path.read_text()):
-        target = path.parent / unquote(link["page"]) if link["page"] else path
-        if not target.exists() or (
-            link["anchor"] and target.suffix == ".md" and link["anchor"] not in anchors(target)
-        ):
-            broken.append(link[0])
+    for path in (path for path in FILES if path.suffix == ".md"):
+        for link in LINK.finditer(path.read_text()):
+            target = path.parent / unquote(link["page"]) if link["page"] else path
+            if not target.exists() or (
+                link["anchor"] and target.suffix == ".md" and link["anchor"] not in anchors(target)
+            ):
+                broken.append(f"{path.relative_to(ROOT)}: {link[0]}")
     assert broken == []
 
 

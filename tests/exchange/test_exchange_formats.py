@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pytest
 import zstandard
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from faradisc.engine.exchange import object_reader
@@ -25,6 +25,7 @@ from faradisc.engine.formats.compression import Damaged
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.size import item_size
+from fixtures.searching import examples
 
 # --- Items of every type ---------------------------------------------------------------------------
 
@@ -68,7 +69,7 @@ def canonical(item: dict[str, Any]) -> dict[str, Any]:
     return copied
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(items, min_size=1, max_size=5))
 def test_json_and_ion_round_trip(made: list[dict[str, Any]]) -> None:
     expected = [canonical(item) for item in made]
@@ -87,7 +88,7 @@ def test_json_and_ion_round_trip(made: list[dict[str, Any]]) -> None:
         assert len(records) == len(expected)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(items)
 def test_canonical_size_makes_items_canonical_and_measures_them(made: dict[str, Any]) -> None:
     expected = canonical(made)
@@ -229,7 +230,7 @@ fragments = st.sampled_from(FRAGMENTS)
 garbage = st.one_of(st.binary(max_size=200), st.lists(fragments, max_size=30).map(b"".join))
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@examples(150, suppress_health_check=[HealthCheck.too_slow])
 @given(
     garbage,
     st.sampled_from(["DYNAMODB_JSON", "ION", "CSV"]),

@@ -10,13 +10,14 @@ import pytest
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.service_model import load
 from faradisc.services.iam import registry
 from fixtures.identity_world import ACCOUNT, ADMIN, IdentityWorld, entity_arn, trust
+from fixtures.searching import examples
 
 OPERATIONS = [("iam", name) for name in sorted(registry.IAM)] + [
     ("sts", name) for name in sorted(registry.STS)
@@ -69,7 +70,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(OPERATIONS),
     st.dictionaries(st.integers(0, 30), texts, max_size=8),

@@ -262,7 +262,7 @@ def _run(examples: int, steps: int, *, derandomize: bool) -> settings:
 
 
 TestIndexLife = IndexLife.TestCase
-TestIndexLife.settings = _run(20, 40, derandomize=True)
+TestIndexLife.settings = _run(10, 40, derandomize=True)
 
 
 @pytest.mark.slow

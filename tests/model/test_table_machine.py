@@ -437,9 +437,9 @@ def run(examples: int) -> settings:
 
 
 TestInMemory = TableMachine.TestCase
-TestInMemory.settings = run(70)
+TestInMemory.settings = run(35)
 TestOnDisk = DiskMachine.TestCase
-TestOnDisk.settings = run(12)
+TestOnDisk.settings = run(8)
 
 
 @pytest.mark.slow

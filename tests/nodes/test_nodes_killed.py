@@ -57,6 +57,7 @@ def test_a_hundred_killed_nodes_lose_no_acknowledged_write(cluster: Cluster) -> 
     kill_rounds(cluster, 100, 300)
 
 
+@pytest.mark.slow
 def test_jobs_of_a_stopped_node_go_on_elsewhere_and_act_once_when_it_wakes_up(cluster: Cluster) -> None:
     (first,) = cluster.servers
     client = http_client(first.url)

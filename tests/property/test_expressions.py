@@ -11,7 +11,7 @@ import copy
 from typing import Any
 
 from expression_strategies import items, path_of, path_texts, scalars, values
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
@@ -24,6 +24,7 @@ from faradisc.language.expressions import (
 )
 from faradisc.model.values import path as paths
 from faradisc.model.values.attribute import Item, binary
+from fixtures.searching import examples
 
 # --- Any text ------------------------------------------------------------------------------------
 
@@ -39,7 +40,7 @@ any_text = (
 )
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(any_text)
 def test_any_text_is_a_tree_or_a_rejection(text: str) -> None:
     for bind in (
@@ -54,7 +55,7 @@ def test_any_text_is_a_tree_or_a_rejection(text: str) -> None:
             assert rejection.message
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(
     st.sampled_from(["(", "NOT ", "size(", "a.", "a[0]", "((", ")", "a=a AND ", "-"]), st.integers(1, 2000)
 )
@@ -234,7 +235,7 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(conditions, items, st.fixed_dictionaries({":x": scalars, ":y": values, ":z": scalars}))
 def test_conditions_mean_what_the_reference_says(node: Node, item: Item, given_values: Any) -> None:
     before = copy.deepcopy(item)
@@ -249,7 +250,7 @@ def test_conditions_mean_what_the_reference_says(node: Node, item: Item, given_v
 # --- Projections ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(items, path_texts)
 def test_a_projection_of_one_path_holds_the_value_there_and_nothing_else(item: Item, text: str) -> None:
     before = copy.deepcopy(item)
@@ -264,7 +265,7 @@ def test_a_projection_of_one_path_holds_the_value_there_and_nothing_else(item: I
     assert item == before
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(items)
 def test_a_projection_of_all_names_is_the_item(item: Item) -> None:
     assert bind_projection("a, b, c, d", Placeholders(None, None)).apply(item) == item

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 from expression_strategies import items, numbers, path_of, path_texts, sets, strings, values
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
@@ -15,6 +15,7 @@ from faradisc.model.values import number
 from faradisc.model.values import path as paths
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import canonicalise
+from fixtures.searching import examples
 
 
 def bound(text: str, **given_values: Any) -> Update:
@@ -30,7 +31,7 @@ def has_parent(item: Item, path: paths.Path) -> bool:
     return parent is not None and ("M" if isinstance(path[-1], str) else "L") in parent
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(items, path_texts, values)
 def test_what_set_writes_a_projection_reads(item: Item, text: str, value: dict[str, Any]) -> None:
     path = path_of(text)
@@ -49,7 +50,7 @@ def test_what_set_writes_a_projection_reads(item: Item, text: str, value: dict[s
     assert paths.get(projected, packed) == value
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(items, path_texts, values)
 def test_a_path_without_a_parent_is_refused(item: Item, text: str, value: dict[str, Any]) -> None:
     assume(not has_parent(item, path_of(text)))
@@ -65,7 +66,7 @@ def test_a_path_without_a_parent_is_refused(item: Item, text: str, value: dict[s
             raise AssertionError(f"{text} was written")
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(sets, st.data())
 def test_adding_and_deleting_a_disjoint_set_restores_the_old_one(old: dict[str, Any], data: Any) -> None:
     ((kind, members),) = old.items()
@@ -82,13 +83,13 @@ def is_canonical(value: dict[str, Any]) -> bool:
     return canonicalise(checked) and checked == value
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(sets)
 def test_deleting_a_set_from_itself_removes_the_attribute(value: dict[str, Any]) -> None:
     assert bound("DELETE s :s", s=value).apply({"s": value, "x": {"N": "1"}}).item == {"x": {"N": "1"}}
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(numbers, numbers)
 def test_sums_and_differences_undo_each_other(left: str, right: str) -> None:
     item = {"n": {"N": number.parse(left)}}
@@ -100,7 +101,7 @@ def test_sums_and_differences_undo_each_other(left: str, right: str) -> None:
         assert "Number overflow" in str(rejection.message)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(strings, max_size=6), st.sets(st.integers(0, 8)), st.sets(st.integers(0, 8)))
 def test_list_changes_use_the_indexes_of_the_old_list(
     texts: list[str], removed: set[int], replaced: set[int]
@@ -139,7 +140,7 @@ actions = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(actions, items, values, values)
 def test_an_update_never_changes_what_it_is_given(
     text: str, item: Item, first: dict[str, Any], second: dict[str, Any]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from partiql_strategies import (
     Both,
@@ -32,6 +32,7 @@ from faradisc.language.partiql.parser import _parse
 from faradisc.protocol import failures
 from fixtures.in_process import InProcess, Refused
 from fixtures.schemas import item, schema
+from fixtures.searching import examples
 
 # --- Any text ------------------------------------------------------------------------------------
 
@@ -55,7 +56,7 @@ def parsed_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return steps
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(any_text | statements)
 def test_any_text_is_a_statement_or_a_rejection(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     steps = parsed_steps(text, monkeypatch)
@@ -146,7 +147,7 @@ def world() -> Iterator[InProcess]:
 _LIMITS = st.one_of(st.none(), st.integers(1, 3))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(statements, parameters, _LIMITS)
 def test_any_statement_is_answered(
     world: InProcess, statement: str, given_parameters: list[Any], limit: int | None
@@ -168,7 +169,7 @@ def test_any_statement_is_answered(
         request["NextToken"] = answer["NextToken"]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(["BatchExecuteStatement", "ExecuteTransaction"]),
     st.lists(statements | any_text.filter(bool), min_size=1, max_size=4),
@@ -207,7 +208,7 @@ def found_by_statement(process: InProcess, where: str) -> list[Any] | str:
         return str(refused.text)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.dictionaries(keys, items, max_size=6), conditions)
 def test_a_where_clause_finds_what_a_filter_finds(stored: dict[Any, Any], condition: Both) -> None:
     process = InProcess()
@@ -227,7 +228,7 @@ def sort_of(found: list[Any] | str) -> Any:
     return found if isinstance(found, str) else sorted(found, key=repr)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(values)
 def test_literals_and_parameters_are_the_same_values(value: Any) -> None:
     process = InProcess()

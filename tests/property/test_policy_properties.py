@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.auth.policy.compiling import compile_policy
@@ -18,6 +18,7 @@ from faradisc.auth.policy.conditions import condition
 from faradisc.auth.policy.evaluate import evaluate
 from faradisc.auth.policy.model import Policies, PolicyError, Principal, Request, Value
 from faradisc.auth.policy.patterns import like
+from fixtures.searching import examples
 
 OWNER, OTHER = "111111111111", "222222222222"
 TABLES = f"arn:aws:dynamodb:us-east-1:{OWNER}:table"
@@ -294,7 +295,7 @@ def matches_by_definition(pattern: str, text: str) -> bool:
     return reached[-1]
 
 
-@settings(max_examples=1000)
+@examples(1000)
 @given(st.text("ab*?\n", max_size=8), st.text("ab\n", max_size=8))
 def test_wildcards_match_by_their_definition(pattern: str, text: str) -> None:
     request = Request(CALLERS[0], "", "", OWNER)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from faradisc.storage.api import Batch, Conflict, Part
@@ -18,6 +18,7 @@ from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
 from faradisc.storage.rocks import open_rocks
 from faradisc.storage.testing.mirror import MirrorStore
+from fixtures.searching import examples
 
 PARTS = [b"a", b"ab", b"\xff"]
 KEYS = [b"", b"\x00", b"a", b"ab", b"b", b"\x7f", b"\x80", b"\xff", b"\xff\xff"]
@@ -162,7 +163,7 @@ class History:
             assert run(self.store.usage(part)) == (model.items, model.bytes)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(steps, max_size=25))
 def test_random_histories_match_a_dict(history: list[tuple[str, object]]) -> None:
     with tempfile.TemporaryDirectory() as place:

@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faradisc.errors import SerializationException, ValidationException
@@ -25,6 +25,7 @@ from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.plan import ATTRIBUTE, Node
 from faradisc.protocol.service_model import operations_by_target
 from faradisc.protocol.shapes import SHAPE, CheckedShape
+from fixtures.searching import examples
 
 NAMES = sorted(operation.name for operation in operations_by_target().values())
 MESSAGE = re.compile(
@@ -98,7 +99,7 @@ def test_any_document_is_accepted_or_rejected_without_a_bug(
 ) -> None:
     shape = shape_of(name)
 
-    @settings(max_examples=25, deadline=None, derandomize=True, database=None)
+    @examples(25, derandomize=True, database=None)
     @given(document=st.deferred(lambda: _fitting(shape.plan.root)))
     def judge(document: dict[str, Any]) -> None:
         text = orjson.dumps(document)
@@ -118,7 +119,7 @@ def test_any_document_is_accepted_or_rejected_without_a_bug(
     judge()
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@examples(150, derandomize=True, database=None)
 @given(
     name=st.sampled_from(NAMES),
     body=st.one_of(json_values.map(orjson.dumps), st.binary(max_size=50)),
