@@ -32,7 +32,9 @@ def client(server: Any) -> Any:
 
 def make_table(dynamodb: Any, key: str) -> None:
     dynamodb.create_table(
-        TableName="table", **schema("p:S"), SSESpecification={"Enabled": True, "KMSMasterKeyId": key}
+        TableName="table",
+        **schema("p:S"),
+        SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key},
     )
     dynamodb.get_waiter("table_exists").wait(TableName="table")
     dynamodb.put_item(TableName="table", Item=item(p="a", v=SECRET))
@@ -122,7 +124,7 @@ def test_server_uses_a_kms(start_server: Any, tmp_path: Path) -> None:
             dynamodb.create_table(
                 TableName="other",
                 **schema("p:S"),
-                SSESpecification={"Enabled": True, "KMSMasterKeyId": "alias/unknown"},
+                SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "alias/unknown"},
             )
         server.stop()
         server = start_server("--data-dir", "data", "--kms-endpoint", kms.url, **known)

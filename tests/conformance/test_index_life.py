@@ -19,7 +19,6 @@ from fixtures.schemas import everything, invalid, item, plain, refused, schema
 from fixtures.stepped import Stepped
 
 TRANSITION_S = 10
-IN_USE = "Attempt to change a resource which is still in use: Table is being updated: table"
 ONE_AT_A_TIME = (
     "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
 )
@@ -212,15 +211,6 @@ def test_an_added_index_has_an_arn_and_counts(process: Stepped, stepped: Any, cl
 # --- One operation at a time ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("update", [index("two", "g:S"), drop("one")], ids=["create", "delete"])
-def test_nothing_changes_while_the_table_is_updating(stepped: Any, update: dict[str, Any]) -> None:
-    change(stepped, index("one", "g:S"), defined="g:S")
-    with refused("ResourceInUseException", IN_USE):
-        change(stepped, update, defined="g:S")
-    with refused("ResourceInUseException", IN_USE):
-        stepped.delete_table(TableName="table")
-
-
 def test_a_second_index_waits_for_the_first_to_be_filled(
     process: Stepped, stepped: Any, clock: ManualClock
 ) -> None:
@@ -305,7 +295,9 @@ def test_a_table_can_be_deleted_while_its_index_is_filled(
     clock.advance(TRANSITION_S)
     for _ in range(5):
         process.step()
-    stepped.delete_table(TableName="table")
+    # The service refuses DeleteTable now; a restore that fails, for example, deletes all the same.
+    catalog = process.backend.catalog
+    process.run(catalog.delete(catalog.for_data("table", "", ""), while_in_use=True))
     assert process.finish() == 0
     clock.advance(TRANSITION_S)
     stepped.create_table(TableName="table", **schema("p:S", gsi={"index": ("g:S", "", "ALL")}))
@@ -555,9 +547,10 @@ def test_an_index_name_is_used_once(dynamodb: Any, create: Callable[..., str]) -
 
 def test_an_unknown_index_cannot_be_deleted(dynamodb: Any, create: Callable[..., str]) -> None:
     table = create("p:S", "r:S", lsi={"local": ("n:N", "ALL")})
-    for name in ("gone", "local"):
-        with refused("ResourceNotFoundException", "Requested resource not found"):
-            change(dynamodb, drop(name), table=table)
+    with refused("ResourceNotFoundException", f"Requested resource not found: Index gone for table {table}"):
+        change(dynamodb, drop("gone"), table=table)
+    with refused("ValidationException", "Cannot delete an index that is not a GlobalSecondaryIndex: local"):
+        change(dynamodb, drop("local"), table=table)
 
 
 def test_an_index_of_a_missing_table_cannot_be_added(dynamodb: Any) -> None:
@@ -599,8 +592,8 @@ WRONG: dict[str, tuple[list[dict[str, Any]], str]] = {
     ),
     "units on demand": (
         [index("index", "g:S", ProvisionedThroughput=FIVE)],
-        "One or more parameter values were invalid: ProvisionedThroughput should not be specified for "
-        "index: index when BillingMode is PAY_PER_REQUEST",
+        "One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be "
+        "specified for index: index when BillingMode is PAY_PER_REQUEST",
     ),
 }
 
@@ -617,11 +610,8 @@ def test_an_impossible_index_changes_nothing(dynamodb: Any, table: str, case: st
 def test_a_table_has_up_to_20_global_indexes(dynamodb: Any, create: Callable[..., str]) -> None:
     table = create("p:S", gsi={f"index.{n}": ("g:S", "", "KEYS_ONLY") for n in range(19)})
     change(dynamodb, index("index.19", "g:S"), defined="g:S", table=table)
-    text = (
-        "One or more parameter values were invalid: "
-        "GlobalSecondaryIndex count exceeds the per-table limit of 20"
-    )
-    with invalid(text):
+    text = "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of 20"
+    with refused("LimitExceededException", text):
         change(dynamodb, index("index.20", "g:S"), defined="g:S", table=table)
 
 
@@ -662,7 +652,7 @@ def test_the_units_of_an_index_change(dynamodb: Any, provisioned: str) -> None:
 
 
 def test_the_units_of_an_unknown_index_cannot_change(dynamodb: Any, provisioned: str) -> None:
-    with refused("ValidationException"):
+    with refused("ResourceNotFoundException"):
         change(dynamodb, update("gone", 7, 7), table=provisioned)
 
 

@@ -136,7 +136,7 @@ def test_a_second_update_waits_for_the_first(slow: Any, clock: ManualClock) -> N
         slow.update_table(
             TableName="table", ProvisionedThroughput={"ReadCapacityUnits": 20, "WriteCapacityUnits": 20}
         )
-    with refused("ResourceInUseException", IN_USE + "Table is being updated: table"):
+    with refused("ResourceInUseException", IN_USE + "Table: table is in the process of being updated."):
         slow.delete_table(TableName="table")
     clock.advance(10)
     slow.delete_table(TableName="table")
@@ -164,15 +164,12 @@ def test_a_table_is_deleting_until_its_time_has_passed(slow: Any, clock: ManualC
     assert slow.scan(TableName="table")["Items"] == []
 
 
-def test_deletion_protection_and_table_class_change_at_once(slow: Any, clock: ManualClock) -> None:
+def test_deletion_protection_changes_at_once(slow: Any, clock: ManualClock) -> None:
     slow.create_table(TableName="table", **schema("p:S"))
     clock.advance(10)
-    answer = slow.update_table(
-        TableName="table", DeletionProtectionEnabled=True, TableClass="STANDARD_INFREQUENT_ACCESS"
-    )["TableDescription"]
+    answer = slow.update_table(TableName="table", DeletionProtectionEnabled=True)["TableDescription"]
     assert answer["TableStatus"] == "ACTIVE"
     assert answer["DeletionProtectionEnabled"] is True
-    assert answer["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
 
 
 def test_creation_time_comes_from_the_clock(slow: Any, clock: ManualClock) -> None:

@@ -12,7 +12,7 @@ from faradisc.engine.tables.definition import checked_tags, reject_unsupported, 
 from faradisc.engine.tables.description import describe_table as describe
 from faradisc.engine.tables.state import StreamSetting
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.table_lifecycle import check_not_in_use
+from faradisc.engine.tables.table_lifecycle import being_updated, check_deletable
 from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.limits import LIST_TABLES_PAGE_MAX
@@ -104,7 +104,9 @@ async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
     point-in-time recovery leaves a system backup for 35 days. Source: limits.md section 10.
     """
     table = backend.table_for_control(call)
-    check_not_in_use(table.state)
+    check_deletable(table.state)
+    if table.meter.describe_warm(None)["Status"] == "UPDATING":
+        raise being_updated(table.name)
     if table.state.deletion_protection:
         raise ValidationException(
             "Resource cannot be deleted as it is currently protected against deletion. "

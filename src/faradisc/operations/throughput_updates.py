@@ -71,27 +71,28 @@ class ThroughputUpdate:
 
         Raises ValidationException, LimitExceededException.
         """
-        self._check_indexes(state)
         changed = self._change_mode(state)
         changed = self._change_units(state) or changed
         return self._change_maximum(state) or changed
-
-    def _check_indexes(self, state: TableState) -> None:
-        names = {index.name for index in state.global_indexes}
-        for name in self.indexes:
-            if name not in names:
-                raise ValidationException(f"The table does not have the specified index: {name}")
 
     # --- Mode ---
 
     def _change_mode(self, state: TableState) -> bool:
         request = self.request
         wanted = request.get("BillingMode", state.billing_mode)
-        if wanted == "PAY_PER_REQUEST" and ("ProvisionedThroughput" in request or self.index_units):
-            raise invalid(
-                "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
-                "when BillingMode is PAY_PER_REQUEST"
-            )
+        if wanted == "PAY_PER_REQUEST":
+            if "ProvisionedThroughput" in request:
+                raise invalid(
+                    "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                    "when BillingMode is PAY_PER_REQUEST"
+                )
+            for name in self.index_units:
+                raise invalid(
+                    f"The only Updates for index: {name} when TableThroughputMode is PAY_PER_REQUEST can be "
+                    "to OnDemandThroughput, WarmThroughput"
+                )
+        if "BillingMode" in request and wanted == "PROVISIONED" and "ProvisionedThroughput" not in request:
+            raise invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
         if wanted == state.billing_mode:
             return False
         if state.vector_indexes:
@@ -100,8 +101,6 @@ class ThroughputUpdate:
         if wanted == "PAY_PER_REQUEST":
             self._leave_provisioned(state)
             return True
-        if "ProvisionedThroughput" not in request:
-            raise invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
         for index in state.global_indexes:
             if index.name not in self.index_units:
                 raise invalid(f"ProvisionedThroughput must be specified for index: {index.name}")
@@ -163,7 +162,7 @@ class ThroughputUpdate:
     ) -> None:
         """The new units take effect when UPDATING ends; the time of the request shows at once (measured)."""
         higher = change.wanted[0] > change.present[0] or change.wanted[1] > change.present[1]
-        if higher:
+        if higher and state.pending.billing_mode is None:
             present.last_increase_ns = self.now_ns
         if is_decrease(change.present, change.wanted):
             present.last_decrease_ns = self.now_ns
@@ -184,10 +183,10 @@ class ThroughputUpdate:
         mode = state.pending.billing_mode or state.billing_mode
         changed = False
         if "OnDemandThroughput" in self.request:
-            state.pending.on_demand_maximum = checked_maximum(
-                self.request["OnDemandThroughput"], mode, state.on_demand_maximum
-            )
-            changed = True
+            # Takes effect at once, but for a table that becomes on demand.
+            maximum = checked_maximum(self.request["OnDemandThroughput"], mode, state.on_demand_maximum)
+            changes = state if state.pending.billing_mode is None else state.pending
+            changes.on_demand_maximum = maximum
         for name, update in self.indexes.items():
             if update.maximum is not None:
                 present = state.index(name).on_demand_maximum
@@ -208,8 +207,6 @@ class ThroughputUpdate:
             asked[None] = self.request["WarmThroughput"]
         wanted: dict[str | None, tuple[int, int]] = {}
         for name, given in asked.items():
-            if name is not None and name not in table.meter.indexes:
-                raise ValidationException(f"The table does not have the specified index: {name}")
             # Compared with a running raise too: a second request adds to it.
             wanted[name] = checked_warm(given, table.meter.resource_of(name).warm.promised, name)
         return wanted

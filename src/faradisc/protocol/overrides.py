@@ -85,6 +85,15 @@ _WRITE_ORDER: Final = ("ReturnConsumedCapacity", "ReturnValues", "ReturnItemColl
 _NO_TABLE_NAME: Final = {
     "TableName": "The parameter 'TableName' is required but was not present in the request",
 }
+_TABLE_CLASS: Final = Rules(
+    absent=_NO_TABLE_NAME,
+    separate=(("TableClass",),),
+    unprefixed=frozenset({"TableClass"}),
+    texts={
+        "TableClass": "Invalid table-class parameter provided. Please try again with a valid table-class "
+        "value: [STANDARD, STANDARD_INFREQUENT_ACCESS]."
+    },
+)
 
 
 def _item_write(required: str, *separate: str) -> Rules:
@@ -124,10 +133,10 @@ RULES: Final[Mapping[str, Rules]] = {
         separate=(("ReturnConsumedCapacity", "ReturnItemCollectionMetrics"),),
     ),
     # errors.md section 4 names the first three. Assumed for the others of the same family.
-    "CreateTable": Rules(absent=_NO_TABLE_NAME),
+    "CreateTable": _TABLE_CLASS,
     "DeleteTable": Rules(absent=_NO_TABLE_NAME),
     "DescribeTable": Rules(absent=_NO_TABLE_NAME),
-    "UpdateTable": Rules(absent=_NO_TABLE_NAME),
+    "UpdateTable": _TABLE_CLASS,
     "DescribeTimeToLive": Rules(absent=_NO_TABLE_NAME),
     "UpdateTimeToLive": Rules(absent=_NO_TABLE_NAME),
 }
@@ -176,6 +185,8 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
 
 MEMBER_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "CreateTableInput": ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"),
+    "ProvisionedThroughput": ("WriteCapacityUnits", "ReadCapacityUnits"),
+    "TimeToLiveSpecification": ("AttributeName", "Enabled"),
     "PutItemInput": (
         *("ReturnConsumedCapacity", "ReturnItemCollectionMetrics", "ReturnValues", "TableName"),
         *("ConditionalOperator", "Item"),
@@ -192,7 +203,7 @@ MEMBER_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Members of a structure whose errors are reported in this order, at the place of the first of them in the
 model (errors.md section 4, captured: global indexes before local ones, tokens before enumerations, UpdateItem
-without Key; assumed in part: the others, and PutItem without Item)."""
+without Key; section 6.10: units and time to live; assumed in part: the others, and PutItem without Item)."""
 
 ENUM_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "ReturnConsumedCapacity": ("INDEXES", "TOTAL", "NONE"),
@@ -203,7 +214,8 @@ ENUM_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "KeyType": ("HASH", "RANGE"),
     "ProjectionType": ("ALL", "INCLUDE", "KEYS_ONLY"),
     "BillingMode": ("PROVISIONED", "PAY_PER_REQUEST"),
-    "TableClass": ("STANDARD", "STANDARD_INFREQUENT_ACCESS"),
+    "InputCompressionType": ("ZSTD", "NONE", "GZIP"),
+    "ContributorInsightsMode": ("THROTTLED_KEYS", "ACCESSED_AND_THROTTLED_KEYS"),
     "ComparisonOperator": (
         *("IN", "NULL", "BETWEEN", "LT", "NOT_CONTAINS", "EQ", "GT"),
         *("NOT_NULL", "NE", "LE", "BEGINS_WITH", "GE", "CONTAINS"),

@@ -251,18 +251,21 @@ def enumerations() -> Iterator[Case]:
         BARE_CONDITIONAL,
         "errors.md section 4: bare, ahead of and not merged with Select",
     )
-    for member, path, bad, printed in (
-        ("BillingMode", "billingMode", "x", "[PROVISIONED, PAY_PER_REQUEST]"),
-        ("TableClass", "tableClass", "x", "[STANDARD, STANDARD_INFREQUENT_ACCESS]"),
+    for member, text in (
+        (
+            "BillingMode",
+            ONE
+            + old("x", "billingMode", "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]"),
+        ),
+        (
+            "TableClass",
+            "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+            "[STANDARD, STANDARD_INFREQUENT_ACCESS].",
+        ),
     ):
         for operation in ("CreateTable", "UpdateTable"):
-            yield Case(
-                f"{path} of no sense",
-                operation,
-                {**(CREATE if operation == "CreateTable" else {"TableName": "hash"}), member: bad},
-                ONE + old(bad, path, f"Member must satisfy enum value set: {printed}"),
-                SOURCE,
-            )
+            base = CREATE if operation == "CreateTable" else {"TableName": "hash"}
+            yield Case(f"{member} of no sense", operation, {**base, member: "x"}, text, SOURCE)
     yield Case(
         "attributeType of no sense",
         "CreateTable",

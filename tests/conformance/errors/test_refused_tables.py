@@ -99,8 +99,9 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
         f"Given value {TOO_MANY} for ReadCapacityUnits is out of bounds for index index",
     ),
     # Keys
-    ("a key without definition", table("q:HASH"), NO_DEFINITION),
-    ("a sort key without definition", table("p:HASH q:RANGE"), NO_DEFINITION),
+    ("a key without definition", table("q:HASH"), undefined("q", "p")),
+    ("a sort key without definition", table("p:HASH q:RANGE"), undefined("q", "p")),
+    ("no definitions", table("q:HASH", ""), NO_DEFINITION),
     ("one name twice", table("p:HASH p:RANGE"), NO_DEFINITION),
     ("RANGE first", table("p:RANGE"), NOT_HASH),
     ("RANGE, then HASH", table("p:RANGE q:HASH", "p:S q:S"), NOT_HASH),
@@ -211,7 +212,7 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
         ),
         f"Given value {TOO_MANY} for ReadCapacityUnits is out of bounds",
     ),
-    ("definition before order", table("q:RANGE"), NO_DEFINITION),
+    ("definition before order", table("q:RANGE"), undefined("q", "p")),
     ("same name before order", table("p:RANGE p:RANGE"), NO_DEFINITION),
     ("keys before their count", table("p:RANGE", "p:S q:S"), NOT_HASH),
     ("the count before an empty list is not reported", local(keys="p:RANGE", definitions="p:S"), NOT_HASH),
@@ -225,20 +226,6 @@ CREATIONS: list[tuple[str, dict[str, Any], str]] = [
 
 
 UPDATES: list[tuple[str, dict[str, Any], str]] = [
-    *(
-        (
-            what,
-            request,
-            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-            "GlobalSecondaryIndexUpdates or "
-            "SSESpecification or ReplicaUpdates is required",
-        )
-        for what, request in (
-            ("nothing", {}),
-            ("no index updates", {"GlobalSecondaryIndexUpdates": []}),
-            ("no vector index updates", {"VectorIndexUpdates": []}),
-        )
-    ),
     ("units on demand", {"ProvisionedThroughput": UNITS}, NEITHER),
     (
         "provisioned without units",
@@ -277,8 +264,8 @@ UPDATES: list[tuple[str, dict[str, Any], str]] = [
     ),
     (
         "an index whose key has no definition",
-        {"GlobalSecondaryIndexUpdates": [{"Create": index("zz:HASH")}]},
-        undefined("zz", ""),
+        {"AttributeDefinitions": types("g:S"), "GlobalSecondaryIndexUpdates": [{"Create": index("zz:HASH")}]},
+        undefined("zz", "g"),
     ),
 ]
 
@@ -296,14 +283,6 @@ def cases() -> Iterator[Case]:
     )
     for what, request, text in UPDATES:
         yield Case(what, "UpdateTable", {"TableName": "pair", **request}, text, SOURCE)
-    yield Case(
-        "an index to delete that is not there",
-        "UpdateTable",
-        {"TableName": "pair", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "nothing"}}]},
-        "Requested resource not found",
-        "errors.md 6.1: index deletion",
-        "ResourceNotFoundException",
-    )
     yield Case(
         "two indexes at once",
         "UpdateTable",

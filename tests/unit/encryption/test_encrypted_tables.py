@@ -28,7 +28,9 @@ KEY = {"p": {"S": "a"}, "r": {"S": "0"}}
 def encrypted(process: InProcess, arn: str | None, name: str = "table", **members: Any) -> Any:
     """A table with two kinds of indexes, a stream, recovery and some items; the client."""
     dynamodb = process.client()
-    specification = {"Enabled": True} if arn is None else {"Enabled": True, "KMSMasterKeyId": arn}
+    specification = (
+        {"Enabled": True} if arn is None else {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": arn}
+    )
     dynamodb.create_table(
         TableName=name,
         **schema("p:S", "r:S", lsi={"local": ("l:S", "ALL")}, gsi={"global": ("g:S", "", "ALL")}),
@@ -107,7 +109,7 @@ def test_table_without_encryption_has_no_description(open_encrypted: Open) -> No
     [
         {"Enabled": True, "SSEType": "AES256"},
         {"Enabled": False, "KMSMasterKeyId": "alias/x"},
-        {"SSEType": "KMS"},
+        {"Enabled": True, "KMSMasterKeyId": "alias/x"},
     ],
 )
 def test_contradictory_specification_is_rejected(open_encrypted: Open, specification: dict[str, Any]) -> None:
@@ -286,7 +288,7 @@ def test_switch_to_another_key_frees_the_first(open_encrypted: Open, keys: Keys)
     answer = dynamodb.update_table(
         TableName="table", SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.second}
     )["TableDescription"]
-    assert (answer["TableStatus"], answer["SSEDescription"]["Status"]) == ("UPDATING", "UPDATING")
+    assert (answer["TableStatus"], answer["SSEDescription"]["Status"]) == ("ACTIVE", "UPDATING")
     assert described(dynamodb)["SSEDescription"] == {
         "Status": "ENABLED",
         "SSEType": "KMS",
@@ -317,7 +319,9 @@ def test_enabled_on_a_table_with_items_every_row_is_sealed(open_encrypted: Open,
     process = open_encrypted()
     dynamodb = encrypted(process, "")
     assert {each[0] for each in stored(process)} != {SEALED}
-    dynamodb.update_table(TableName="table", SSESpecification={"Enabled": True, "KMSMasterKeyId": keys.first})
+    dynamodb.update_table(
+        TableName="table", SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first}
+    )
     shown = described(dynamodb)
     assert (shown["TableStatus"], shown["SSEDescription"]["Status"]) == ("ACTIVE", "ENABLED")
     assert {each[0] for each in stored(process)} == {SEALED}
@@ -360,7 +364,7 @@ def test_writes_during_a_conversion_are_sealed_and_kept(
     monkeypatch.setattr("faradisc.engine.jobs.walk.ROWS_PER_STEP", 3)
     dynamodb.update_table(TableName="table", SSESpecification={"Enabled": True})
     run(process.backend.encryption.step())
-    assert described_without_work(process)["TableStatus"] == "UPDATING"
+    assert described_without_work(process)["SSEDescription"]["Status"] == "UPDATING"
     dynamodb.put_item(TableName="table", Item=item(p="new", r="1", l="l", g="g", v=SECRET))
     assert count(dynamodb) == 31
     assert {each[0] for each in stored(process)} == {SEALED}
@@ -390,7 +394,7 @@ def test_restored_tables_have_the_key_of_the_source_or_their_own(open_encrypted:
         SourceTableName="table",
         TargetTableName="past",
         UseLatestRestorableTime=True,
-        SSESpecificationOverride={"Enabled": True, "KMSMasterKeyId": keys.second},
+        SSESpecificationOverride={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.second},
     )
     shown = {name: described(dynamodb, name).get("SSEDescription") for name in ("same", "plain", "past")}
     assert [each and each["KMSMasterKeyArn"] for each in shown.values()] == [keys.first, None, keys.second]
@@ -401,7 +405,7 @@ def test_backup_keeps_the_key_of_its_time(open_encrypted: Open, keys: Keys) -> N
     dynamodb = encrypted(open_encrypted(), keys.first)
     dynamodb.create_backup(TableName="table", BackupName="backup")
     dynamodb.update_table(
-        TableName="table", SSESpecification={"Enabled": True, "KMSMasterKeyId": keys.second}
+        TableName="table", SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.second}
     )
     dynamodb.list_tables()
     (backup,) = dynamodb.list_backups()["BackupSummaries"]

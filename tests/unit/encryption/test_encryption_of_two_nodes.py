@@ -100,13 +100,21 @@ def test_nodes_follow_the_encryption_of_a_table(keys: Keys, open_store: OpenStor
         await ask(first, "CreateTable", **schema("p:S"))
         for number in range(50):
             await ask(first, "PutItem", Item=item(p=str(number), v=SECRET))
-        await ask(first, "UpdateTable", SSESpecification={"Enabled": True, "KMSMasterKeyId": keys.first})
+        await ask(
+            first,
+            "UpdateTable",
+            SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first},
+        )
         await ask(second, "PutItem", Item=item(p="of the second", v=SECRET))
         await work(nodes)
         assert [await status(node) for node in nodes] == ["ACTIVE", "ACTIVE"]
         stored = await payloads(first)
         assert (len(stored), {payload[0] for payload in stored}) == (51, {SEALED})
-        await ask(second, "UpdateTable", SSESpecification={"Enabled": True, "KMSMasterKeyId": keys.second})
+        await ask(
+            second,
+            "UpdateTable",
+            SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.second},
+        )
         await ask(second, "PutItem", Item=item(p="after", v=SECRET))
         assert [await count(node) for node in nodes] == [52, 52]
         keys.disable(keys.second)
@@ -138,7 +146,7 @@ def test_no_file_of_postgresql_has_an_item_or_a_secret(keys: Keys, postgres_dsn:
 
     async def play() -> list[str]:
         nodes = await opened(postgres_stores(postgres_dsn), keys)
-        specification = {"Enabled": True, "KMSMasterKeyId": keys.first}
+        specification = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first}
         definition = {
             **schema("p:S", gsi={"global": ("g:S", "", "ALL")}),
             "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},

@@ -34,7 +34,9 @@ ITEMS = 12
 def filled(process: InProcess, arn: str | None, name: str = "table") -> Any:
     """A table with all kinds of indexes and everything that is derived from writes; the client."""
     dynamodb = process.client()
-    specification = {"SSESpecification": {"Enabled": True, "KMSMasterKeyId": arn}} if arn else {}
+    specification = (
+        {"SSESpecification": {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": arn}} if arn else {}
+    )
     dynamodb.create_table(
         TableName=name,
         **schema("p:S", "r:S", lsi={"local": ("l:S", "ALL")}, gsi={"global": ("g:S", "l:S", "KEYS_ONLY")}),
@@ -145,7 +147,9 @@ def test_partition_keys_from_before_the_encryption_stay(
 ) -> None:
     process = open_encrypted()
     dynamodb = filled(process, None)
-    dynamodb.update_table(TableName="table", SSESpecification={"Enabled": True, "KMSMasterKeyId": keys.first})
+    dynamodb.update_table(
+        TableName="table", SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first}
+    )
     dynamodb.list_tables()
     assert dynamodb.scan(TableName="table")["Count"] == ITEMS
     assert files_with(tmp_path, PARTITION) != []
@@ -189,7 +193,7 @@ def test_restored_tables_hash_their_keys_where_they_are_encrypted(open_encrypted
     dynamodb = filled(process, None, "plain")
     filled(process, keys.first, "sealed")
     for source, specification in (
-        ("plain", {"Enabled": True, "KMSMasterKeyId": keys.second}),
+        ("plain", {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.second}),
         ("sealed", {"Enabled": False}),
     ):
         dynamodb.restore_table_to_point_in_time(
@@ -323,7 +327,7 @@ def test_hot_keys_are_read_from_their_rows(open_encrypted: Open, keys: Keys, clo
     dynamodb.create_table(
         TableName="table",
         **schema("p:S", "r:S"),
-        SSESpecification={"Enabled": True, "KMSMasterKeyId": keys.first},
+        SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first},
     )
     row = item_of(process, 0)
     for _ in range(15):

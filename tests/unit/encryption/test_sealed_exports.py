@@ -29,7 +29,9 @@ def exported(process: InProcess, bucket: Path, arn: str, **request: Any) -> Path
     """The data file of the export of an encrypted table; what is exported has the secret."""
     dynamodb = process.client()
     dynamodb.create_table(
-        TableName="table", **schema("p:S"), SSESpecification={"Enabled": True, "KMSMasterKeyId": arn}
+        TableName="table",
+        **schema("p:S"),
+        SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": arn},
     )
     dynamodb.update_continuous_backups(
         TableName="table", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}

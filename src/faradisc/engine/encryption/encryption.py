@@ -32,7 +32,7 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
+from faradisc.engine.tables.table_lifecycle import IN_USE, INACCESSIBLE
 from faradisc.errors import (
     InternalServerError,
     ResourceInUseException,
@@ -82,7 +82,7 @@ class Encryption:
         Raises ValidationException, UnsupportedOperation, KeyDenied.
         """
         if specification is None and source is not None and source.enabled:
-            specification = {"Enabled": True, "KMSMasterKeyId": source.key_arn}
+            specification = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": source.key_arn}
         wanted = self._checked(specification)
         if wanted is None:
             return None
@@ -92,15 +92,23 @@ class Encryption:
         return SealState(arn, context, [wrapped], hashed_keys=True)
 
     def _checked(self, specification: Mapping[str, Any] | None) -> tuple[DataKeys, str] | None:
-        """Returns the key service and the key that a specification names; None: the default encryption."""
+        """Returns the key service and the key that a specification names; None: the default encryption.
+
+        A type of encryption enables it where Enabled is absent.
+        """
         specification = specification or {}
         named = specification.get("KMSMasterKeyId")
         kind = specification.get("SSEType")
+        enabled = specification.get("Enabled")
+        if enabled is False:
+            for member in ("SSEType", "KMSMasterKeyId"):
+                if member in specification:
+                    raise invalid(f"{member} can not be specified if Enabled is false")
         if kind not in (None, "KMS"):
-            raise invalid(f"SSEType {kind} is not supported, only KMS")
-        if not specification.get("Enabled"):
-            if named is not None or kind is not None:
-                raise invalid("SSEType and KMSMasterKeyId can only be specified when Enabled is true")
+            raise invalid(f"SSEType {kind} is not supported")
+        if named is not None and kind is None:
+            raise invalid("SSEType KMS is required if KMSMasterKeyId is specified")
+        if not enabled and kind is None:
             return None
         if self._keys is None:
             raise UnsupportedOperation(
@@ -123,17 +131,19 @@ class Encryption:
         wanted = self._checked(specification)
         if wanted is None:
             if present is None or not present.enabled:
-                return None
+                raise invalid("Table is already encrypted by default")
             following = replace(present, enabled=False, switching=True, converting=True)
         else:
+            if present is not None and present.enabled and wanted[1] == present.key_arn:
+                raise invalid(
+                    "Table is already encrypted with given KMSMasterKeyId. "
+                    "Use KMSMasterKeyId parameter if you want to change Master Key"
+                )
             following = await self._switched(table, present, *wanted)
 
         def change(state: TableState) -> bool:
-            if state.sealing != present:
-                raise ResourceInUseException(
-                    "Attempt to change a resource which is still in use: its key is being changed: "
-                    f"{state.name}"
-                )
+            if state.sealing != present or (present is not None and present.switching):
+                raise ResourceInUseException(f"{IN_USE}Server-Side Encryption is still being updated")
             state.sealing = following
             return True
 

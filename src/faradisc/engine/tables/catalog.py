@@ -25,8 +25,9 @@ from faradisc.engine.tables.quotas import check_quotas
 from faradisc.engine.tables.state import UNASSIGNED, TableState
 from faradisc.engine.tables.table import Table, dropped_parts, provisions_of
 from faradisc.engine.tables.table_lifecycle import (
-    IN_USE,
-    check_not_in_use,
+    being_updated,
+    check_deletable,
+    check_exists,
     new_table,
     start_index_deletions,
 )
@@ -116,21 +117,23 @@ class Catalog(TableLookup):
 
         `change` returns whether the table becomes UPDATING: what it has put into `pending` takes effect when
         that status ends, a transition after the partitions for it exist. It may raise an ApiError.
-        Raises ResourceInUseException while the table is not ACTIVE, unless `while_in_use`.
+        Raises ResourceInUseException while the table is CREATING or DELETING, unless `while_in_use`.
         """
 
         async def attempt() -> Table:
             current = self._present(table)
             if not while_in_use:
-                check_not_in_use(current.state, for_update=True)
+                check_exists(current.state)
             state = current.state.copy()
             state.dropped_history = None  # its rows were cleared after the last change, or at the start
             now_ns = self._clock.now_ns()
             raised: dict[str | None, tuple[int, int]] = {}
             if change(state):
                 raised = state.pending_units()
+                until_ns = self.transition_ns + self.throughput.ready_for(current.meter, raised)
+                earlier = state.status == "UPDATING"
+                state.status_until_ns = max(until_ns, state.status_until_ns if earlier else 0)
                 state.status = "UPDATING"
-                state.status_until_ns = self.transition_ns + self.throughput.ready_for(current.meter, raised)
             config = self.throughput.registry(state.namespace).config
             check_quotas(state, current.state, self._tables.values(), config)
             numbers = self._rows.unused_numbers()
@@ -193,7 +196,7 @@ class Catalog(TableLookup):
         async def attempt() -> Table:
             current = self._present(table)
             if not while_in_use:
-                check_not_in_use(current.state)
+                check_deletable(current.state)
             if check is not None:
                 check()
             state = current.state.copy()
@@ -335,7 +338,7 @@ class Catalog(TableLookup):
                 if stream is not None:
                     await self.streams.committed(stream)
                 return table
-            failure = ResourceInUseException(IN_USE.format("updated", state.name))
+            failure = being_updated(state.name)
             if self._store.shared:
                 failure = Stale()
         except StorageError as error:

@@ -79,9 +79,15 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     units = table_units(request.get("ProvisionedThroughput"), billing_mode)
     for index in request.get("GlobalSecondaryIndexes", ()):
         _check_bounds(index.get("ProvisionedThroughput"), index["IndexName"])
+    for member in ("AttributeDefinitions", "KeySchema"):
+        if member not in request:
+            raise ValidationException(
+                f"1 validation error detected: Value null at '{member[0].lower()}{member[1:]}' failed to "
+                "satisfy constraint: Member must not be null"
+            )
     types = attribute_types(request)
     definitions = list(types.items())
-    key_schema = elements_of(request.get("KeySchema", ()))
+    key_schema = elements_of(request["KeySchema"])
     _check_table_key(key_schema, types)
     local, global_ = request.get("LocalSecondaryIndexes"), request.get("GlobalSecondaryIndexes")
     # With vector attributes: vector_definition.py rejects one that is defined, with its own text.
@@ -99,14 +105,20 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
     for member, indexes in (("GlobalSecondaryIndexes", global_), ("LocalSecondaryIndexes", local)):
         if indexes is not None and not indexes:
             raise invalid(f"List of {member} is empty")
+    keys = [key_schema]
+    for check_key, indexes in ((_check_two_elements, local), (_check_global_key, global_)):
+        for index in indexes or ():
+            keys.append(elements_of(index["KeySchema"]))
+            _check_index_defined(keys[-1], types)
+            check_key(keys[-1])
+    _check_all_used(definitions, keys, searched)
     names: set[str] = set()
-    local_indexes = [_local_index(index, key_schema, types, names) for index in local or ()]
+    local_indexes = [_local_index(index, key_schema, names) for index in local or ()]
     global_indexes = [global_index(index, types, names, billing_mode) for index in global_ or ()]
     if len(local_indexes) > LSI_PER_TABLE_MAX:
         raise invalid(f"Number of LocalSecondaryIndexes exceeds per-table limit of {LSI_PER_TABLE_MAX}")
     if len(global_indexes) > GSI_PER_TABLE_MAX:
         raise invalid(f"GlobalSecondaryIndex count exceeds the per-table limit of {GSI_PER_TABLE_MAX}")
-    _check_all_used(definitions, key_schema, [*local_indexes, *global_indexes], searched)
     check_projected_total([*local_indexes, *global_indexes])
     view_type = _stream_view_type(request.get("StreamSpecification"))
     return TableDefinition(
@@ -125,18 +137,11 @@ def table_definition(request: Mapping[str, Any]) -> TableDefinition:
 def _stream_view_type(specification: Mapping[str, Any] | None) -> str | None:
     if specification is None:
         return None
-    if specification["StreamEnabled"]:
-        return required_view_type(specification)
-    if "StreamViewType" in specification:
+    view_type: str | None = specification.get("StreamViewType")
+    if specification["StreamEnabled"] and view_type is None:
+        raise invalid("Table is being created with a stream enabled, UpdateViewType is required")
+    if not specification["StreamEnabled"] and view_type is not None:
         raise invalid("Table is being created with a stream disabled, UpdateViewType should not be specified")
-    return None
-
-
-def required_view_type(specification: Mapping[str, Any]) -> str:
-    """Returns the view type of a stream that is enabled. Raises ValidationException; the text is ours."""
-    if "StreamViewType" not in specification:
-        raise invalid("StreamViewType must be specified when StreamEnabled is true")
-    view_type: str = specification["StreamViewType"]
     return view_type
 
 
@@ -222,14 +227,9 @@ def _java_list(names: Sequence[str]) -> str:
 
 
 def _check_table_key(elements: Elements, types: Mapping[str, str]) -> None:
-    if not elements:
-        raise ValidationException(
-            "1 validation error detected: Value null at 'keySchema' failed to satisfy constraint: "
-            "Member must not be null"
-        )
-    names = {name for name, _ in elements}
-    if len(names) < len(elements) or not names.issubset(types):
+    if len(dict(elements)) < len(elements) or not types:
         raise ValidationException("Invalid KeySchema: Some index key attribute have no definition")
+    _check_index_defined(elements, types)
     _check_two_elements(elements)
 
 
@@ -259,31 +259,24 @@ def _check_global_key(elements: Elements) -> None:
     if len(elements) < 2 or (len(elements) == 2 and kinds != ["HASH", "HASH"]):
         _check_two_elements(elements)  # its texts are those for indexes of at most two attributes
         return
-    hash_count = kinds.count("HASH")
     names = [name for name, _ in elements]
     if kinds[0] != "HASH":
         raise ValidationException("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
     if kinds != sorted(kinds):
-        raise ValidationException("Invalid KeySchema: All HASH elements must come before any RANGE element")
+        raise invalid("All HASH key attributes must precede RANGE key attributes in the KeySchema")
     if len(set(names)) != len(names):
-        raise ValidationException("Invalid KeySchema: Each attribute may appear only once in the KeySchema")
-    if hash_count > GSI_HASH_ATTRIBUTES_MAX or len(kinds) - hash_count > GSI_RANGE_ATTRIBUTES_MAX:
-        raise ValidationException(
-            f"Invalid KeySchema: At most {GSI_HASH_ATTRIBUTES_MAX} HASH and "
-            f"{GSI_RANGE_ATTRIBUTES_MAX} RANGE elements are allowed"
-        )
+        raise ValidationException("The KeySchema contains multiple key attributes with the same name")
+    for kind, most in (("HASH", GSI_HASH_ATTRIBUTES_MAX), ("RANGE", GSI_RANGE_ATTRIBUTES_MAX)):
+        if kinds.count(kind) > most:
+            raise invalid(f"The KeySchema exceeds the maximum allowed number of {kind} key attributes")
 
 
 # --- Indexes -------------------------------------------------------------------------------------
 
 
-def _local_index(
-    index: Mapping[str, Any], table_key: Elements, types: Mapping[str, str], names: set[str]
-) -> IndexState:
+def _local_index(index: Mapping[str, Any], table_key: Elements, names: set[str]) -> IndexState:
     elements = elements_of(index["KeySchema"])
     name = index["IndexName"]
-    _check_index_defined(elements, types)
-    _check_two_elements(elements)
     if len(table_key) < 2:
         raise invalid(
             "Table KeySchema does not have a range key, which is required when specifying a "
@@ -302,9 +295,17 @@ def _local_index(
 
 
 def global_index(
-    index: Mapping[str, Any], types: Mapping[str, str], names: set[str], billing_mode: str
+    index: Mapping[str, Any],
+    types: Mapping[str, str],
+    names: set[str],
+    billing_mode: str,
+    *,
+    added: bool = False,
 ) -> IndexState:
-    """Returns the definition of a global index, and adds its name to `names`. Raises ValidationException."""
+    """Returns the definition of a global index, and adds its name to `names`. Raises ValidationException.
+
+    added: to a table that exists, which has other texts about units.
+    """
     elements = elements_of(index["KeySchema"])
     _check_index_defined(elements, types)
     _check_global_key(elements)
@@ -312,12 +313,15 @@ def global_index(
     throughput = index.get("ProvisionedThroughput")
     if billing_mode == "PAY_PER_REQUEST":
         if throughput is not None:
+            what = "Neither ReadCapacityUnits nor WriteCapacityUnits can"
+            what = what if added else "ProvisionedThroughput should not"
             raise invalid(
-                f"ProvisionedThroughput should not be specified for index: {definition.name} "
-                "when BillingMode is PAY_PER_REQUEST"
+                f"{what} be specified for index: {definition.name} when BillingMode is PAY_PER_REQUEST"
             )
     elif throughput is None:
-        raise invalid(f"ProvisionedThroughput must be specified for index: {definition.name}")
+        what = "Both ReadCapacityUnits and WriteCapacityUnits must be"
+        what = what if added else "ProvisionedThroughput is not"
+        raise invalid(f"{what} specified for index: {definition.name}")
     else:
         definition.throughput = Throughput(*checked_units(throughput, definition.name))
     take_name(definition.name, names)
@@ -353,19 +357,14 @@ def checked_projection(projection: Mapping[str, Any]) -> tuple[ProjectionKind, l
     named = list(attributes or ())
     for position, name in enumerate(named):
         if name in named[:position]:
-            raise invalid(f"Duplicate non-key attribute: {name}")
+            raise invalid(f"Duplicate element in NonKeyAttributes: {name}")
     return kind, named
 
 
 def _check_all_used(
-    definitions: Sequence[tuple[str, str]],
-    key_schema: Elements,
-    indexes: Sequence[IndexState],
-    searched: Sequence[str],
+    definitions: Sequence[tuple[str, str]], keys: Sequence[Elements], searched: Sequence[str]
 ) -> None:
-    used = dict.fromkeys([*(name for name, _ in key_schema), *searched])
-    for index in indexes:
-        used.update(dict.fromkeys(name for name, _ in index.key_schema))
+    used = dict.fromkeys([*(name for key in keys for name, _ in key), *searched])
     if any(name not in used for name, _ in definitions):
         raise invalid(
             "Some AttributeDefinitions are not used. AttributeDefinitions: "

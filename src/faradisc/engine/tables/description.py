@@ -24,23 +24,24 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     items, size_bytes = await _usage(store, table.placement.parts)
     described: dict[str, Any] = {
         "AttributeDefinitions": [
-            {"AttributeName": name, "AttributeType": kind} for name, kind in state.definitions
+            {"AttributeName": name, "AttributeType": kind} for name, kind in sorted(state.definitions)
         ],
         "TableName": state.name,
         "KeySchema": _key_schema(state.key_schema),
-        "TableStatus": state.status,
+        "TableStatus": state.shown_status,
         "CreationDateTime": epoch_seconds(state.created_ns),
-        "ProvisionedThroughput": _throughput(state.throughput, now_ns),
+        "ProvisionedThroughput": _throughput(_shown(state, None, state.throughput), now_ns),
         "TableSizeBytes": size_bytes,
         "ItemCount": items,
         "TableArn": table.arn,
         "TableId": state.table_id,
     }
     if state.ever_on_demand_ns is not None:
-        described["BillingModeSummary"] = {
-            "BillingMode": state.billing_mode,
-            "LastUpdateToPayPerRequestDateTime": epoch_seconds(state.ever_on_demand_ns),
-        }
+        described["BillingModeSummary"] = {"BillingMode": state.billing_mode}
+        if state.status not in ("CREATING", "UPDATING"):
+            described["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"] = epoch_seconds(
+                state.ever_on_demand_ns
+            )
     if table.local_indexes:
         described["LocalSecondaryIndexes"] = [
             await _index(store, table, index, stored.key_schema, now_ns)
@@ -69,10 +70,12 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
         described["SSEDescription"] = describe_sealing(state.sealing)
     if state.table_class is not None:
         described["TableClassSummary"] = {"TableClass": state.table_class}
-    if state.restored is not None:
-        described["RestoreSummary"] = _restore_summary(
-            state.restored, in_progress=state.owner_job is not None
-        )
+        if state.table_class_changes_ns and state.pending.table_class is None:
+            described["TableClassSummary"]["LastUpdateDateTime"] = epoch_seconds(
+                state.table_class_changes_ns[-1]
+            )
+    if state.restored is not None and state.status == "CREATING":
+        described["RestoreSummary"] = _restore_summary(state.restored)
     described["DeletionProtectionEnabled"] = state.deletion_protection
     maximum = describe_maximum(state.on_demand_maximum)
     if maximum is not None:
@@ -99,11 +102,12 @@ def _warm(table: Table, index: str | None, requested: bool) -> dict[str, Any]:
     return {**warm, "Status": "UPDATING"} if requested and table.state.status == "CREATING" else warm
 
 
-def _restore_summary(restored: Restored, *, in_progress: bool) -> dict[str, Any]:
-    summary = {
+def _restore_summary(restored: Restored) -> dict[str, Any]:
+    """Returns RestoreSummary, which only a table that is being restored shows."""
+    summary: dict[str, Any] = {
         "SourceTableArn": restored.source_arn,
         "RestoreDateTime": epoch_seconds(restored.at_ns),
-        "RestoreInProgress": in_progress,
+        "RestoreInProgress": True,
     }
     if restored.backup_arn is not None:
         summary["SourceBackupArn"] = restored.backup_arn
@@ -121,6 +125,14 @@ async def _usage(store: ReadOnlyStore, parts: tuple[bytes, ...]) -> tuple[int, i
 
 def _key_schema(elements: Elements) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
+
+
+def _shown(state: TableState, index: str | None, present: Throughput) -> Throughput:
+    """Returns the throughput that descriptions show: the new one while the table becomes provisioned."""
+    if state.pending.billing_mode != "PROVISIONED":
+        return present
+    following = state.pending.throughput if index is None else state.pending.index_throughput.get(index)
+    return following or present
 
 
 def _throughput(throughput: Throughput, now_ns: int) -> dict[str, Any]:
@@ -153,8 +165,10 @@ async def _index(
         described["IndexStatus"] = _status(table.state, index)
         if index.status == "CREATING":
             # The table is UPDATING while the index is prepared, and ACTIVE during the backfill.
-            described["Backfilling"] = table.state.status == "ACTIVE"
-        described["ProvisionedThroughput"] = _throughput(index.throughput, now_ns)
+            described["Backfilling"] = index.name not in table.state.pending.allocating
+        described["ProvisionedThroughput"] = _throughput(
+            _shown(table.state, index.name, index.throughput), now_ns
+        )
         stored = table.state.index(index.name)
         maximum = describe_maximum(stored.on_demand_maximum)
         if maximum is not None:
@@ -200,5 +214,5 @@ async def _vector_index(
     }
     if index.status == "CREATING":
         # False while the table is UPDATING (new-features.md section 13, rule 8).
-        described["Backfilling"] = table.state.status == "ACTIVE"
+        described["Backfilling"] = index.name not in table.state.pending.allocating
     return described

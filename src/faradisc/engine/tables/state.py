@@ -205,7 +205,7 @@ class Restored:
 @dataclass(slots=True)
 class Pending:
     """What changes when UPDATING ends: the table's fields of these names, unless None, and those of global
-    indexes by their names."""
+    indexes by their names. `stream` and `allocating` have happened, but keep the table UPDATING."""
 
     billing_mode: str | None = None
     ever_on_demand_ns: int | None = None
@@ -213,6 +213,11 @@ class Pending:
     on_demand_maximum: Maximum | None = None
     index_throughput: dict[str, Throughput] = field(default_factory=dict)
     index_maximum: dict[str, Maximum] = field(default_factory=dict)
+    table_class: str | None = None
+    stream: str | None = None
+    """ENABLE or DISABLE."""
+    allocating: list[str] = field(default_factory=list)
+    """Names of new indexes that are not filled yet because their resources are being allocated."""
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Pending:
@@ -285,6 +290,17 @@ class TableState:
         return f"arn:aws:dynamodb:{self.region}:{self.account}:table/{self.name}"
 
     @property
+    def shown_status(self) -> str:
+        """The status that clients see: a table stays ACTIVE while only its indexes' throughput or its key
+        changes (errors.md section 6.10)."""
+        if self.status != "UPDATING":
+            return self.status
+        pending = self.pending
+        changes = (pending.billing_mode, pending.throughput, pending.table_class, pending.stream)
+        deleting = any(index.status == "DELETING" for index in self.online_indexes())
+        return "UPDATING" if any(changes) or pending.allocating or deleting else "ACTIVE"
+
+    @property
     def on_demand(self) -> bool:
         return self.billing_mode == "PAY_PER_REQUEST"
 
@@ -325,7 +341,10 @@ class TableState:
             self.index(name).throughput = throughput
         for name, maximum in pending.index_maximum.items():
             self.index(name).on_demand_maximum = maximum
-        for member in ("billing_mode", "ever_on_demand_ns", "throughput", "on_demand_maximum"):
+        for member in (
+            *("billing_mode", "ever_on_demand_ns", "throughput", "on_demand_maximum"),
+            "table_class",
+        ):
             value = getattr(pending, member)
             if value is not None:
                 setattr(self, member, value)
@@ -359,7 +378,7 @@ class TableState:
     def to_json(self) -> dict[str, Any]:
         stored = asdict(self, dict_factory=_to_stored)
         stored["pending"] = {
-            name: value for name, value in stored["pending"].items() if value not in (None, {})
+            name: value for name, value in stored["pending"].items() if value not in (None, {}, [])
         }
         return stored
 

@@ -15,10 +15,7 @@ from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.state import TableState, Throughput
 from faradisc.errors import ResourceInUseException
 
-IN_USE = "Attempt to change a resource which is still in use: Table is being {}: {}"
-UNITS_IN_USE = (
-    "Attempt to change a resource which is still in use: Table IOPS are currently being updated. Table: {}"
-)
+IN_USE = "Attempt to change a resource which is still in use: "
 
 INACCESSIBLE = "INACCESSIBLE_ENCRYPTION_CREDENTIALS"
 """Status of a table whose master key cannot be used (engine/encryption/)."""
@@ -64,16 +61,35 @@ def new_table(
     )
 
 
-def check_not_in_use(state: TableState, *, for_update: bool = False) -> None:
-    """Raises ResourceInUseException unless the table is ACTIVE.
-
-    An update during a change of provisioned units gets its own message (measured, capacity.md section 2.12).
-    """
-    if for_update and state.status == "UPDATING" and state.pending_units():
-        raise ResourceInUseException(UNITS_IN_USE.format(state.name))
-    doing = {"CREATING": "created", "UPDATING": "updated", "DELETING": "deleted"}.get(state.status)
+def check_exists(state: TableState) -> None:
+    """Raises ResourceInUseException while the table is CREATING or DELETING."""
+    doing = {"CREATING": "created", "DELETING": "deleted"}.get(state.status)
     if doing is not None:
-        raise ResourceInUseException(IN_USE.format(doing, state.name))
+        raise ResourceInUseException(f"{IN_USE}Table is being {doing}: {state.name}")
+
+
+def check_deletable(state: TableState) -> None:
+    """Raises ResourceInUseException while the table is being created, changed or deleted.
+
+    Source: errors.md section 6.10.
+    """
+    check_exists(state)
+    if state.pending.stream is not None:
+        raise ResourceInUseException(f"{IN_USE}Cannot delete table while stream is being enabled/disabled.")
+    indexes = [index for index in state.online_indexes() if index.status != "ACTIVE"]
+    if state.pending.billing_mode is None and (
+        indexes or state.pending.index_throughput or state.pending.index_maximum
+    ):
+        raise ResourceInUseException(
+            f"{IN_USE}Cannot delete table while indexes are being created, updated, or deleted."
+        )
+    if state.status == "UPDATING":
+        raise being_updated(state.name)
+
+
+def being_updated(name: str) -> ResourceInUseException:
+    """Returns the error of a table that is to be deleted while it changes."""
+    return ResourceInUseException(f"{IN_USE}Table: {name} is in the process of being updated.")
 
 
 def transition_has_ended(state: TableState, now_ns: int, transition_ns: int, *, end_early: bool) -> bool:

@@ -24,6 +24,10 @@ REMOVED = -1
 
 _MAXIMUM_MEMBERS = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
 _WARM_MEMBERS = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
+_INITIAL = (
+    "initial throughput for OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+    "on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
+)
 
 
 def _invalid(text: str) -> ValidationException:
@@ -38,7 +42,8 @@ def checked_maximum(
     present: the maximum before an update; None: the resource is being created. Raises ValidationException.
     """
     maximum = list(present or NO_MAXIMUM)
-    what = "table" if index is None else f"index {index}"
+    what = "table" if index is None else f"index : {index}"
+    of_index = "" if index is None else f" for index: {index}"
     for direction, member in enumerate(_MAXIMUM_MEMBERS):
         if given is None or member not in given:
             continue
@@ -48,7 +53,7 @@ def checked_maximum(
                 if present is None
                 else "the table BillingMode is PROVISIONED"
             )
-            raise _invalid(f"{member} for OnDemandThroughput cannot be specified when {end}")
+            raise _invalid(f"{member} for OnDemandThroughput{of_index} cannot be specified when {end}")
         units = given[member]
         removes = units == REMOVED and present is not None
         if not removes and not 1 <= units <= TABLE_CAPACITY_UNITS_MAX:
@@ -66,22 +71,28 @@ def describe_maximum(maximum: Maximum) -> dict[str, int] | None:
 
 
 def checked_warm(
-    given: Mapping[str, int], present: tuple[int, int], index: str | None = None
+    given: Mapping[str, int],
+    present: tuple[int, int],
+    index: str | None = None,
+    *,
+    new_in_mode: str | None = None,
 ) -> tuple[int, int]:
     """Returns the warm throughput that a request asks for; a direction that it does not name stays.
 
-    present: the current value, which is the least allowed. Raises ValidationException.
+    present: the current value, which is the least allowed. new_in_mode: the billing mode of a resource that
+    is being created. Raises ValidationException.
     """
     wanted = []
     what = "table" if index is None else f"index {index}"
     for member, least in zip(_WARM_MEMBERS, present, strict=True):
         units = given.get(member, least)
         if units < least:
-            # Assumed: the text; that less is rejected is measured (M2).
-            raise _invalid(
-                f"Requested {member} for WarmThroughput for {what} is lower than the current value. "
-                f"Requested: {units}. Current: {least}"
-            )
+            least_is = {
+                None: "current WarmThroughput, decreasing WarmThroughput is not supported",
+                "PAY_PER_REQUEST": _INITIAL,
+                "PROVISIONED": f"{member.split('Units')[0]}CapacityUnits of ProvisionedThroughput",
+            }[new_in_mode]
+            raise _invalid(f"Requested {member} for WarmThroughput for {what} is lower than {least_is}")
         if units > TABLE_CAPACITY_UNITS_MAX:
             raise _invalid(
                 f"Requested {member} for WarmThroughput for {what} is above the per table maximum of "
@@ -104,4 +115,5 @@ def warm_of_definition(
     """Returns the WarmThroughput of a new table or index. Raises ValidationException."""
     if "WarmThroughput" not in given:
         return None
-    return checked_warm(given["WarmThroughput"], initial_warm(billing_mode, units), index)
+    present = initial_warm(billing_mode, units)
+    return checked_warm(given["WarmThroughput"], present, index, new_in_mode=billing_mode)

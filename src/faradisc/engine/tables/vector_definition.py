@@ -19,10 +19,8 @@ from faradisc.engine.tables.definition import (
     take_name,
 )
 from faradisc.engine.tables.state import UNASSIGNED, TableState, VectorIndexState
-from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     LimitExceededException,
-    ResourceInUseException,
     ResourceNotFoundException,
     ValidationException,
 )
@@ -115,21 +113,6 @@ def vector_updates(request: Mapping[str, Any]) -> tuple[list[Mapping[str, Any]],
     return created, deleted
 
 
-def check_deletable(table: Table, deleted: Sequence[str]) -> None:
-    """Rejects the deletion of a new vector index while the table is UPDATING for it.
-
-    Raises ResourceInUseException.
-    """
-    for name in deleted:
-        index = table.vector_index(name)
-        if index is not None and index.status == "CREATING" and table.state.status == "UPDATING":
-            raise ResourceInUseException(
-                "Attempt to change a resource which is still in use: Index creation is in resource "
-                "allocation phase. Retry deletion during backfilling phase or when the index is active. "
-                f"Table: {table.name} Index: {name}"
-            )
-
-
 def change_vector_indexes(
     state: TableState, request: Mapping[str, Any], created: list[Mapping[str, Any]], deleted: list[str]
 ) -> bool:
@@ -165,6 +148,7 @@ def change_vector_indexes(
                 f"of {VECTOR_INDEXES_PER_TABLE_MAX}"
             )
         definition.status = "CREATING"
+        state.pending.allocating.append(definition.name)
         state.vector_indexes.append(definition)
         defined = dict(state.definitions)
         searched = dict(definition.search_schema)
@@ -181,10 +165,14 @@ def check_one_operation(state: TableState, starting: int, deleted: Sequence[str]
     changing = [index for index in state.online_indexes() if index.status != "ACTIVE"]
     cancelled = [index for index in changing if index.name in deleted and index.status == "CREATING"]
     if starting + len(deleted) + len(changing) - len(cancelled) > 1:
-        raise LimitExceededException(
-            "Subscriber limit exceeded: "
-            "Only 1 online index can be created or deleted simultaneously per table"
-        )
+        raise several_operations()
+
+
+def several_operations() -> LimitExceededException:
+    """Returns the error of a second online index operation."""
+    return LimitExceededException(
+        "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+    )
 
 
 def _check_not_redefined(state: TableState, definition: VectorIndexState) -> None:
