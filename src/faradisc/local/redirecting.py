@@ -19,7 +19,7 @@ import functools
 import inspect
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -127,7 +127,7 @@ def _replace_methods() -> None:
 
         _replace(AioSession, "_create_client", _created_async)
         _replace(AioRequestSigner, "get_auth_instance", _signing(AioCredentials))
-        _replace(AioEndpoint, "_send", functools.partial(_sent_async, AioAWSResponse))
+        _replace(AioEndpoint, "_send", functools.partial(_sent_async, _async_response(AioAWSResponse)))
 
 
 def _replace(owner: type, name: str, replacement_of: Callable[[Any], Any]) -> None:
@@ -270,10 +270,33 @@ def _sent_async(response_class: Any, original: Any) -> Any:
         if response is None:
             return await original(self, request)
         made = response_class(response.url, response.status_code, response.headers, response.raw)
-        made._content = response.content  # which is read at once here, and awaited there
+        made._content = AwaitedBytes(response.content)
         return made
 
     return send
+
+
+class AwaitedBytes(bytes):
+    """The body of an answer as bytes and as what gives them when it is awaited.
+
+    aiobotocore awaits the content of its responses. Programs that use it with moto replace the class of the
+    responses by one that reads moto's, whose content is plain bytes; they find those here as well.
+    """
+
+    def __await__(self) -> Generator[None, None, bytes]:
+        yield from ()  # no wait
+        return bytes(self)
+
+
+def _async_response(base: type) -> type:
+    """Returns the class of an answer to aiobotocore, whose `content` needs no wait."""
+
+    class Answered(base):  # type: ignore[misc]
+        @property
+        def content(self) -> AwaitedBytes:
+            return self._content  # type: ignore[no-any-return]
+
+    return Answered
 
 
 def _answered(endpoint: Any, request: AWSPreparedRequest) -> AWSResponse | None:

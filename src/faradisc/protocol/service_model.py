@@ -1,17 +1,18 @@
-"""The service's shapes, from botocore's service model, without importing botocore.
+"""The service's shapes, from the official service model.
 
-Importing botocore takes hundreds of milliseconds; decompressing and parsing its two files takes about five.
-The files are read at the first request and turned into slotted `Shape` objects.
+`models/` has the facts of the model that checks and answers need: names, types, bounds, patterns, enums and
+errors, a file a service. `tools/service_models.py` writes them from the newest botocore, and a test holds
+them against the installed one. So any botocore that a client needs can be installed beside Faradisc, and the
+server needs none.
 
-Shapes are the model's. The service's differences are in `overrides.py`, and `plan.py` combines both.
+The files are read at the first request and turned into slotted `Shape` objects. Shapes are the model's. The
+service's differences are in `overrides.py`, and `plan.py` combines both.
 """
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,10 @@ import orjson
 
 from faradisc.errors import UnknownOperationException
 
-API_VERSION = "2012-08-10"
 SERVICES = ("dynamodb", "dynamodbstreams")
-OTHER_SERVICE_VERSIONS = {
-    "application-autoscaling": "2016-02-06",
-    "cloudwatch": "2010-08-01",
-    "iam": "2010-05-08",
-    "sts": "2011-06-15",
-}
-"""Versions of the other AWS services (protocol/other_services). Models are read at the first request."""
-
-
-class ServiceModelMissing(RuntimeError):
-    """Raised when botocore, or its model of the service, is not installed."""
+OTHER_SERVICES = ("application-autoscaling", "cloudwatch", "iam", "sts")
+"""The other AWS services (protocol/other_services). Models are read at the first request."""
+_MODELS = Path(__file__).parent / "models"
 
 
 @dataclass(slots=True, eq=False)
@@ -133,18 +125,9 @@ def operation_named(name: str) -> Operation | None:
 
 
 def read_model(service: str) -> dict[str, Any]:
-    """Returns botocore's file. Raises ServiceModelMissing."""
-    version = OTHER_SERVICE_VERSIONS.get(service, API_VERSION)
-    spec = find_spec("botocore")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for name, unpack in (("service-2.json.gz", gzip.decompress), ("service-2.json", bytes)):
-            path = Path(folder, "data", service, version, name)
-            if path.is_file():
-                document: dict[str, Any] = orjson.loads(unpack(path.read_bytes()))
-                return document
-    raise ServiceModelMissing(
-        f"botocore's model of {service} {version} was not found; install botocore 1.44.5 or later"
-    )
+    """Returns the facts of one service's model, laid out as botocore's file is."""
+    document: dict[str, Any] = orjson.loads((_MODELS / f"{service}.json").read_bytes())
+    return document
 
 
 def _bare_shape(name: str, raw: dict[str, Any]) -> Shape:

@@ -397,8 +397,8 @@ def test_each_call_of_a_decorated_function_has_a_database() -> None:
     assert asyncio.run(listed()) == ["things"]
     assert use.__name__ == "use"
     assert inspect.iscoroutinefunction(use_async)
-    with pytest.raises(TypeError, match="decorates functions"):
-        local.patch()(LeftTheProcessError)
+    with pytest.raises(TypeError, match="decorates functions and classes"):
+        local.patch()("text")  # type: ignore[call-overload, type-var]
 
 
 # --- Threads -------------------------------------------------------------------------------------

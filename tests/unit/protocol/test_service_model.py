@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from faradisc import errors
 from faradisc.errors import UnknownOperationException
 from faradisc.protocol import overrides, service_model
 from faradisc.protocol.service_model import operation_of
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_counts_and_targets() -> None:
@@ -61,10 +64,15 @@ def test_reading_it_does_not_import_botocore() -> None:
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 
-def test_missing_model_raises_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service_model, "find_spec", lambda name: None)
-    with pytest.raises(service_model.ServiceModelMissing, match=r"install botocore 1\.44\.5"):
-        service_model.read_model("dynamodb")
+def test_files_have_the_facts_of_the_newest_model() -> None:
+    """The environment of the tests has the newest botocore (constraints.txt)."""
+    run = subprocess.run(
+        [sys.executable, ROOT / "tools" / "service_models.py", "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (0, "\n"), run
 
 
 def _structures() -> dict[str, service_model.Shape]:
