@@ -101,6 +101,9 @@ STREAM_PAGE_BYTES_MAX = 1 * MB
 LIST_STREAMS_PAGE_MAX = 100
 SHARDS_PAGE_MAX = 100
 KINESIS_PRECISION_CHANGES_PER_DAY_MAX = 3
+TTL_DELAY_S = 60.0
+"""How long an item outlives its time to live, unless a setting says otherwise. The service takes minutes to
+days, so a program must not rely on the deletion; a minute shows whether it does."""
 TTL_CHANGE_INTERVAL_S = 3600
 """Between two changes of a table's time to live."""
 TTL_PAST_S_MAX = 5 * 365 * 86_400

@@ -23,6 +23,7 @@ from faradisc.engine.encryption.services import key_service
 from faradisc.engine.exchange.locations import directories
 from faradisc.engine.kinesis.sender import InlineSender
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
+from faradisc.limits import TTL_DELAY_S
 from faradisc.local import sessions
 from faradisc.local.interrupts import run_whole
 from faradisc.local.transport import attach
@@ -51,7 +52,7 @@ class LocalDatabase:
         account: str = "000000000000",
         per_region: bool = False,
         transition_ms: int = 0,
-        ttl_delay_s: float = 0.0,
+        ttl_delay_s: float = TTL_DELAY_S,
         shard_lifetime_s: float = Settings().shard_lifetime_s,
         conflict_rate: float = 0.0,
         conflict_seed: int = 0,
@@ -71,7 +72,7 @@ class LocalDatabase:
         region: of clients that name none; default: AWS_DEFAULT_REGION, else us-east-1.
         account: in ARNs.
         per_region: keep the tables of each region apart, as the service does.
-        ttl_delay_s: how long an item outlives its time to live.
+        ttl_delay_s: how long an item outlives its time to live; `expire_now` deletes at once.
         shard_lifetime_s: after how long the open shards of a stream close and their children open.
         conflict_rate: share of writes and transactions rejected with a conflict, 0 to 1, to test retries.
         conflict_seed: the same number gives the same sequence of conflicts.

@@ -16,6 +16,7 @@ from typing import Any
 
 from faradisc.addresses import http_address
 from faradisc.engine.throughput.settings import parse_throughput
+from faradisc.limits import TTL_DELAY_S
 
 ENVIRONMENT_PREFIX = "FARADISC_"
 PORT_MAX = 65_535
@@ -76,7 +77,7 @@ class ServerSettings:
     )
     transition_ms: int = _setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.")
     ttl_delay_s: float = _setting(
-        0.0, "Seconds an item outlives its time to live; the service takes minutes to days."
+        TTL_DELAY_S, "Seconds an item outlives its time to live; the service takes minutes to days."
     )
     shard_lifetime_s: float = _setting(
         14_400.0, "Seconds after which the open shards of a stream close and their children open."
