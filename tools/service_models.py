@@ -3,7 +3,7 @@
     python tools/service_models.py          write the files
     python tools/service_models.py --check  exit 1 if a file is not current
 
-Kept are the facts that checks and answers need, in botocore's layout: operations with their shapes and errors;
+Kept are the facts that checks and answers need, in botocore's layout: of operations their shapes and errors,
 of shapes the type, members, bounds, pattern, enum and required members. Descriptions are left out.
 """
 
@@ -22,7 +22,10 @@ from faradisc.protocol.service_model import OTHER_SERVICES, SERVICES
 MODELS = Path(__file__).resolve().parents[1] / "src" / "faradisc" / "protocol" / "models"
 METADATA = ("apiVersion", "targetPrefix")
 OPERATION = ("input", "output", "errors")
-SHAPE = ("type", "min", "max", "pattern", "enum", "required", "members", "member", "key", "value", "exception")
+SHAPE = (
+    *("type", "min", "max", "pattern", "enum", "required"),
+    *("members", "member", "key", "value", "exception"),
+)
 
 
 def facts(document: dict[str, Any]) -> dict[str, Any]:
@@ -58,8 +61,12 @@ def text(document: dict[str, Any]) -> str:
 
 def _sections(kept: dict[str, Any]) -> Iterator[str]:
     for section, entries in kept.items():
-        lines = (f"{json.dumps(name)}:{json.dumps(raw, separators=(',', ':'))}" for name, raw in entries.items())
+        lines = (f"{json.dumps(name)}:{_compact(raw)}" for name, raw in entries.items())
         yield f"{json.dumps(section)}:{{\n" + ",\n".join(lines) + "}"
+
+
+def _compact(raw: Any) -> str:
+    return json.dumps(raw, separators=(",", ":"))
 
 
 def outdated(*, write: bool) -> list[str]:

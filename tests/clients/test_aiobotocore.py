@@ -1,6 +1,7 @@
-"""aiobotocore and aioboto3 under `faradisc.local.patch`, in an environment of their own.
+"""aiobotocore and aioboto3 under `faradisc.local.patch`, each with the botocore that it declares.
 
-They declare older versions of botocore than Faradisc needs, so they are installed without their dependencies.
+The environment of the tests has a newer one, so they have environments of their own. aioboto3 declares
+botocore 1.40, the oldest that Faradisc works with.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DEPENDENCIES = ("boto3", "aiohttp", "aioitertools", "aiofiles", "multidict", "wrapt")
-LATEST = ("aiobotocore==3.10.0", "aioboto3==15.5.0")
+AIOBOTO3 = ("aioboto3==15.5.0", "aiobotocore==2.25.1", "boto3")
+AIOBOTOCORE = ("aiobotocore==3.10.0", "boto3", "moto[s3]==5.2.5")
 PROGRAM = """
 import asyncio, warnings
 warnings.simplefilter("error")
@@ -85,16 +86,67 @@ print("done")
 """
 
 
+BESIDE_MOTO = """
+import asyncio, warnings
+import aiobotocore.awsrequest, aiobotocore.endpoint
+import boto3
+from aiobotocore.session import get_session
+from moto import mock_aws
+import faradisc.local
+
+class MotoResponse(aiobotocore.awsrequest.AioAWSResponse):
+    # As programs write it that let moto answer aiobotocore: moto's responses have their content as bytes.
+    def __init__(self, response):
+        self._moto_response = response
+        self.status_code, self.headers = response.status_code, response.headers
+        self.raw = response.raw
+    async def _content_prop(self):
+        return self._moto_response.content
+    @property
+    def content(self):
+        return self._content_prop()
+
+convert = aiobotocore.endpoint.convert_to_response_dict
+aiobotocore.endpoint.convert_to_response_dict = lambda response, model: convert(MotoResponse(response), model)
+
+async def both():
+    async with get_session().create_client("dynamodb") as client:
+        assert (await client.list_tables())["TableNames"] == ["things"]
+        try:
+            await client.describe_table(TableName="missing")
+        except client.exceptions.ResourceNotFoundException:
+            pass
+        else:
+            raise AssertionError
+    async with get_session().create_client("s3", region_name="us-east-1") as client:
+        await client.create_bucket(Bucket="bucket")
+    assert [each["Name"] for each in boto3.client("s3").list_buckets()["Buckets"]] == ["bucket"]
+
+passed = {"core": {"passthrough": {"services": ["dynamodb"]}}}
+with mock_aws(config=passed), faradisc.local.patch():
+    boto3.client("dynamodb", "us-east-1").create_table(
+        TableName="things", BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}],
+    )
+    asyncio.run(both())
+print("done")
+"""
+
+
 @pytest.mark.slow
-def test_asynchronous_clients_are_redirected(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("installed", "program"), [(AIOBOTO3, PROGRAM), (AIOBOTOCORE, BESIDE_MOTO)], ids=["aioboto3", "moto"]
+)
+def test_asynchronous_clients_are_redirected(
+    installed: tuple[str, ...], program: str, tmp_path: Path
+) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv" / "bin" / "python"
-    install = [python, "-m", "pip", "install", "-q", "-c", ROOT / "constraints.txt"]
-    subprocess.run([*install, ROOT, *DEPENDENCIES], check=True)
-    subprocess.run([*install, "--no-deps", *LATEST], check=True)
+    subprocess.run([python, "-m", "pip", "install", "-q", f"{ROOT}[local]", *installed], check=True)
     environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(
-        [python, "-c", PROGRAM],
+        [python, "-c", program],
         env={**environment, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,

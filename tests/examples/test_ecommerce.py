@@ -22,6 +22,7 @@ from examples.ecommerce.table import TABLE, definition, key
 from examples.ecommerce.workflow import Workflow
 
 from faradisc.clock import ManualClock
+from faradisc.limits import TTL_DELAY_S
 from faradisc.streams import consume
 from fixtures.answers import watch
 from fixtures.in_process import InProcess
@@ -252,7 +253,7 @@ def test_stock_never_becomes_negative_under_concurrent_orders(world: World) -> N
 def test_carts_expire(world: World) -> None:
     world.shop.put_into_cart("ada", "lamp", 2)
     assert world.shop.cart("ada") == {"lamp": 2}
-    world.clock.advance(KEEP_CARTS_S + 1)
+    world.clock.advance(KEEP_CARTS_S + TTL_DELAY_S + 1)
     assert world.shop.cart("ada") == {}
     assert not [item for item in world.items() if "#CART#" in item["PK"]], "time to live deleted it"
 

@@ -18,6 +18,7 @@ from examples.feed.patterns import LIKE_SHARDS, PATTERNS
 from examples.feed.table import TABLE, definition, likes_key
 
 from faradisc.clock import ManualClock
+from faradisc.limits import TTL_DELAY_S
 from faradisc.streams import consume
 from fixtures.answers import watch
 from fixtures.in_process import InProcess
@@ -177,7 +178,7 @@ def test_entries_expire(world: World) -> None:
     world.network.follow("grace", "ada")
     world.network.publish("one", "ada", "first")
     world.work()
-    world.clock.advance(KEEP_ENTRIES_S + 1)
+    world.clock.advance(KEEP_ENTRIES_S + TTL_DELAY_S + 1)
     assert world.network.feed("grace") == []
     assert not [item for item in world.items() if item["PK"].startswith("FEED#")]
 

@@ -1,4 +1,4 @@
-"""`faradisc.local.patch` in every form in which such a thing is used: started and stopped, bare, on classes."""
+"""`faradisc.local.patch` in each form in which such a thing is used: started, bare, on classes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ import orjson
 import pytest
 
 from faradisc.errors import SerializationException, ValidationException
-from faradisc.protocol import service_model
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.other_services.cbor_wire import CborWire
 from faradisc.protocol.other_services.query_wire import QueryWire
