@@ -41,7 +41,7 @@ from faradisc.metrics.request_metrics import RECENT_MAX
 from faradisc.operations.call import Backend, Call, no_yield
 from faradisc.operations.registry import FOLLOW_ALL, FOLLOW_LATE, OPERATIONS, Operation
 from faradisc.protocol.executor import OperationExecutor
-from faradisc.protocol.http import RequestIds
+from faradisc.protocol.http import HttpRequest, RequestIds
 from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices
@@ -55,9 +55,9 @@ T = TypeVar("T")
 
 
 class RunLarge(Protocol):
-    """Runs a function on another thread, one at a time, and returns what it returns."""
+    """Runs a function on another thread, one at a time, and returns what it returns. Raises Overloaded."""
 
-    async def __call__(self, work: Callable[[], T], /) -> T: ...
+    async def __call__(self, work: Callable[[], T], request: HttpRequest, /) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,9 +285,12 @@ class Database:
             database.other_services.share(cluster.broadcast, cluster.follow)
         return database
 
-    async def run_large(self, work: Callable[[], T]) -> T:
-        """Returns what `work` returns; a server runs it on another thread."""
-        return work() if self.settings.large is None else await self.settings.large(work)
+    async def run_large(self, work: Callable[[], T], request: HttpRequest) -> T:
+        """Returns what `work` returns; a server runs it on another thread. Raises Overloaded."""
+        return work() if self.settings.large is None else await self.settings.large(work, request)
+
+    async def yield_control(self) -> None:
+        await self.settings.yield_control()
 
     async def work(self) -> bool:
         """Runs one bounded step of each background job. Returns False when there was nothing to do.

@@ -140,13 +140,14 @@ def database() -> Iterator[InProcess]:
 def _kept(
     site: Site, method: str, target: bytes, headers: dict[bytes, bytes], body: bytes
 ) -> tuple[int, int]:
-    """Returns the status of a request's answer, and how many requests are in memory after it."""
+    """Returns the status of a request's answer, and how many more requests are in memory after it."""
     run(site.handle(HttpRequest(method, target, headers, body)))  # whatever is loaded or cached at the first
     gc.collect()
     gc.disable()
     try:
+        before = sum(type(each) is HttpRequest for each in gc.get_objects())
         status = run(site.handle(HttpRequest(method, target, headers, body))).status
-        return status, sum(type(each) is HttpRequest for each in gc.get_objects())
+        return status, sum(type(each) is HttpRequest for each in gc.get_objects()) - before
     finally:
         gc.enable()
 

@@ -15,14 +15,18 @@ from faradisc.capacity.throttle import Throttle, batch_error
 from faradisc.engine.tables.charging import charge_read
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys
 from faradisc.engine.tables.reads import read_records
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions.clauses import bind_read_projection
-from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX
+from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX, KB
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.consumption import Charges
 
+KEYS_PER_STEP = 16
+"""Keys of a step of large records, 6 MB at most. After a small step the next one has more."""
+STEP_BYTES = 256 * KB
 DUPLICATE_KEYS = "Provided list of item keys contains duplicates"
 
 
@@ -53,7 +57,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
         charge = charges[name]
         shown = responses[name] = []
         table, left_out = tables[name], []
-        found = await read_records(backend.store, table, keys, consistent=consistent)
+        found = await _records(backend, table, keys, room, consistent=consistent)
         for position, record in enumerate(found):
             size = item_record.size_of(record) if record is not None else 0
             if size > room:
@@ -78,11 +82,35 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
                     if projection is None
                     else projection.apply(item_record.decode(record))
                 )
+        else:
+            left_out += keys[len(found) :]
         if left_out:
             unprocessed[name] = {**part, "Keys": left_out}
     if len(throttles) == sum(len(part["Keys"]) for part in wanted.values()):
         raise batch_error(throttles, writes=False)
     return {"Responses": responses, "UnprocessedKeys": unprocessed, **charges.report(call)}
+
+
+async def _records(
+    backend: Backend, table: Table, keys: list[Item], room: int, *, consistent: bool
+) -> list[item_record.Record | None]:
+    """Returns the records of the keys, or of the first ones if these exceed `room` bytes.
+
+    Many large records are read in steps, with other requests in between.
+    """
+    found: list[item_record.Record | None] = []
+    step = KEYS_PER_STEP
+    while len(found) < len(keys) and room >= 0:
+        if found:
+            await backend.yield_control()
+        read = await read_records(
+            backend.store, table, keys[len(found) : len(found) + step], consistent=consistent
+        )
+        found += read
+        size = sum(item_record.size_of(record) for record in read if record is not None)
+        room -= size
+        step = 4 * step if size < STEP_BYTES else KEYS_PER_STEP
+    return found
 
 
 def check_distinct(keys: list[Item]) -> None:

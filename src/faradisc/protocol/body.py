@@ -24,7 +24,7 @@ from faradisc.errors import SerializationException
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
 from faradisc.protocol.http import HttpRequest
 
-_GZIP_WINDOW = 31
+GZIP_WINDOW = 31
 """In zlib: a window of 32 KB, gzip header and trailer."""
 
 _GZIP_MEMBERS_MAX = 8
@@ -38,9 +38,19 @@ _UNPACKED_BYTES_MIN = 1024 * 1024
 PARSED_AT_ONCE_TOKENS_MAX = 100_000
 """Commas and colons of a body that orjson parses; it takes some 10 ms for them."""
 _PIECE_BYTES = 16 * 1024
+ITEM_TOKENS_MAX = 1_500_000
+"""Commas and colons of a body with one item; an item of 400 KB and its conditions have fewer."""
+_BYTES_PER_BRACKET = 4
+_WIDE = 4096
+_DISMANTLED_LEVELS = 12
+"""A container of more members, or on one of the upper levels, is emptied before it is released."""
 
 _LEVELS_MAX = 1024
 """Nested objects and lists, orjson's limit; the other parser takes memory by the square of their number."""
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_ROUNDS = 40
+"""Levels of a body that is not taken for deep: twice those of the service, and some."""
+_STRINGS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _BRACKETS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 """A string, or a bracket outside of one."""
 
@@ -69,14 +79,16 @@ def read_object(body: bytes) -> dict[str, Any]:
     return document
 
 
-def read_large_object(body: bytes) -> dict[str, Any]:
+def read_large_object(body: bytes, tokens_max: int = REQUEST_BODY_BYTES_MAX) -> dict[str, Any]:
     """Returns the JSON object in the body; other threads run while it is parsed.
 
-    Raises SerializationException, without text, for anything else.
+    tokens_max: most commas and colons, those in strings included. Raises SerializationException, without
+    text, for anything else.
     """
-    if body.count(b",") + body.count(b":") <= PARSED_AT_ONCE_TOKENS_MAX:
+    tokens = body.count(b",") + body.count(b":")
+    if tokens <= PARSED_AT_ONCE_TOKENS_MAX:
         return read_object(body)
-    if _is_too_deep(body):
+    if tokens > tokens_max or _is_of_nothing(body) or _is_too_deep(body):
         raise SerializationException
     import ijson.backends  # noqa: PLC0415 - few servers receive such a body
 
@@ -93,7 +105,25 @@ def read_large_object(body: bytes) -> dict[str, Any]:
     return documents[0]
 
 
+def _is_of_nothing(body: bytes) -> bool:
+    """Whether a body of many tokens has more objects and lists than attribute values of its length can have.
+
+    The shortest value is a list in a list, as in `{"L":[{"L":[]}]}`: eight bytes, of them two brackets open.
+    """
+
+    def has_too_many(text: bytes) -> bool:
+        return (text.count(b"{") + text.count(b"[")) * _BYTES_PER_BRACKET > len(body)
+
+    return has_too_many(body) and has_too_many(_STRINGS.sub(b"", body))
+
+
 def _is_too_deep(body: bytes) -> bool:
+    # Without what lies between brackets, pairs go away at once in a body that is flat.
+    brackets = body.translate(None, _NO_BRACKETS)
+    for _ in range(_ROUNDS):
+        brackets = brackets.replace(b"{}", b"").replace(b"[]", b"")
+        if len(brackets) + _ROUNDS <= _LEVELS_MAX:
+            return False
     levels = 0
     for found in _BRACKETS.finditer(body):
         match body[found.start()]:
@@ -107,16 +137,22 @@ def _is_too_deep(body: bytes) -> bool:
 
 
 def dismantle(document: Any) -> None:
-    """Empties nested dicts and lists one by one; releasing millions of objects at once stops all threads."""
-    containers = [document]
+    """Empties nested dicts and lists piece by piece; releasing millions of objects at once stops all threads.
+
+    Only what has many members, or is near the root, can hold millions.
+    """
+    containers = [(document, 0)]
     while containers:
-        container = containers.pop()
-        if type(container) is dict:
-            containers.extend(value for value in container.values() if type(value) in (dict, list))
-            container.clear()
-        else:
-            containers.extend(value for value in container if type(value) in (dict, list))
-            del container[:]
+        container, level = containers.pop()
+        values = container.values() if type(container) is dict else container
+        if level < _DISMANTLED_LEVELS or len(values) > _WIDE:
+            if len(values) <= _WIDE:
+                containers.extend((value, level + 1) for value in values if type(value) in (dict, list))
+            if type(container) is dict:
+                while container:
+                    container.popitem()
+            while container:
+                del container[-_WIDE:]
 
 
 def unpack(body: bytes, content_encoding: bytes) -> bytes:
@@ -131,7 +167,7 @@ def unpack(body: bytes, content_encoding: bytes) -> bytes:
     room = min(REQUEST_BODY_BYTES_MAX, max(_UNPACKED_BYTES_MIN, _UNPACKED_RATIO_MAX * len(body))) + 1
     rest = body
     for _ in range(_GZIP_MEMBERS_MAX):
-        reader = zlib.decompressobj(_GZIP_WINDOW)
+        reader = zlib.decompressobj(GZIP_WINDOW)
         try:
             part = reader.decompress(rest, room)
         except zlib.error:

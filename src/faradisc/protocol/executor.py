@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from faradisc.operations.call import Call
-from faradisc.protocol.http import RequestIds
+from faradisc.protocol.http import HttpRequest, RequestIds
 
 T = TypeVar("T")
+
+
+class Overloaded(Exception):
+    """Raised for a request that is not begun, because others wait or its client has left; answered with
+    503."""
 
 
 class OperationExecutor(Protocol):
@@ -35,8 +40,14 @@ class Executor(OperationExecutor, Protocol):
     @property
     def request_ids(self) -> RequestIds: ...
 
-    async def run_large(self, work: Callable[[], T], /) -> T:
-        """Returns what `work` returns; raises what it raises. A server runs it on another thread."""
+    async def run_large(self, work: Callable[[], T], request: HttpRequest, /) -> T:
+        """Returns what `work` returns; raises what it raises, and Overloaded.
+
+        A server runs it on another thread. request: whose body `work` reads.
+        """
+
+    async def yield_control(self) -> None:
+        """Lets other requests run, in the middle of a long one."""
 
     def authorize(self, call: Call, service: str) -> None:
         """Tests whether the caller may use an operation of another service, by botocore's name of it.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Callable
 from typing import Any, Final
 from zlib import crc32
@@ -24,19 +25,30 @@ import orjson
 
 from faradisc.auth.sigv4 import Authenticator, Credential, lenient
 from faradisc.errors import UnknownOperationException
-from faradisc.limits import KB, REQUEST_BODY_BYTES_MAX
+from faradisc.limits import KB, MB, REQUEST_BODY_BYTES_MAX
 from faradisc.operations.call import Call
-from faradisc.protocol.body import BodyTooLarge, dismantle, read_large_object, read_object, unpacked_body
+from faradisc.protocol.body import (
+    GZIP_WINDOW,
+    ITEM_TOKENS_MAX,
+    BodyTooLarge,
+    dismantle,
+    read_large_object,
+    read_object,
+    unpacked_body,
+)
 from faradisc.protocol.callers import caller_of
-from faradisc.protocol.executor import Executor
+from faradisc.protocol.executor import Executor, Overloaded
 from faradisc.protocol.failures import as_api_error, not_offered
-from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
+from faradisc.protocol.http import BUSY, Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.recognise import service_request_of
 from faradisc.protocol.service_model import operation_of
 from faradisc.protocol.shapes import CheckedShape, Sizes
 
 LARGE_BODY_BYTES_MIN: Final = 128 * KB
 """Larger bodies are read and checked apart from other requests."""
+
+LARGE_ANSWER_BYTES_MIN: Final = 512 * KB
+"""A longer answer is compressed and summed up in pieces of this size, with other requests in between."""
 
 GZIP_ANSWER_BYTES_MIN: Final = 4096
 """Longer answers are compressed for clients that accept it (service.md section 1)."""
@@ -72,8 +84,11 @@ async def answer(
             call = _call_of(executor, request, request.body, read_object, authenticate)
         result = await executor.execute(call)
         body = orjson.dumps(result) if result or call.operation not in _WITHOUT_OUTPUT else b""
+        del result  # which holds a long answer once more
     except BodyTooLarge:
         return HttpResponse(413, b"", None, request_id, None, extra)
+    except Overloaded:
+        return BUSY
     except Exception as error:
         if isinstance(error, UnknownOperationException):
             other = await _other_service(executor, request, authenticate, extra)
@@ -83,11 +98,41 @@ async def answer(
         status = rejection.status
         body = orjson.dumps(rejection.body())
     if len(body) > GZIP_ANSWER_BYTES_MIN and _accepts_gzip(headers.get(b"accept-encoding", b"")):
-        body = gzip.compress(body, compresslevel=1, mtime=0)
         extra = (*extra, (b"Content-Encoding", b"gzip"))
-    return HttpResponse(status, body, content_type, request_id, crc32(body), extra)
+        if len(body) <= LARGE_ANSWER_BYTES_MIN:
+            body = gzip.compress(body, compresslevel=1, mtime=0)
+        else:
+            body = await _compressed(executor, body)
+    checksum = crc32(body) if len(body) <= LARGE_ANSWER_BYTES_MIN else await _checksum(executor, body)
+    return HttpResponse(status, body, content_type, request_id, checksum, extra)
 
 
+async def _compressed(executor: Executor, body: bytes) -> bytes:
+    """Returns a long answer in gzip."""
+    packer = zlib.compressobj(1, wbits=GZIP_WINDOW)
+    packed = []
+    for start in range(0, len(body), LARGE_ANSWER_BYTES_MIN):
+        await executor.yield_control()
+        packed.append(packer.compress(body[start : start + LARGE_ANSWER_BYTES_MIN]))
+    return b"".join((*packed, packer.flush()))
+
+
+async def _checksum(executor: Executor, body: bytes) -> int:
+    """Returns the CRC-32 of a long answer."""
+    checksum, view = 0, memoryview(body)
+    for start in range(0, len(body), 2 * MB):
+        await executor.yield_control()
+        checksum = crc32(view[start : start + 2 * MB], checksum)
+    return checksum
+
+
+_BATCHES: Final = (
+    b".BatchWriteItem",
+    b".TransactWriteItems",
+    b".BatchExecuteStatement",
+    b".ExecuteTransaction",
+)
+"""Targets whose requests may hold several items."""
 _checked_shapes: dict[bytes, CheckedShape] = {}
 
 
@@ -101,7 +146,8 @@ async def _large_call_of(executor: Executor, request: HttpRequest, authenticate:
         documents = []
 
         def parse(body: bytes) -> dict[str, Any]:
-            documents.append(read_large_object(body))
+            is_batch = request.headers.get(b"x-amz-target", b"").endswith(_BATCHES)
+            documents.append(read_large_object(body, REQUEST_BODY_BYTES_MAX if is_batch else ITEM_TOKENS_MAX))
             return documents[0]
 
         try:
@@ -110,7 +156,7 @@ async def _large_call_of(executor: Executor, request: HttpRequest, authenticate:
             dismantle(documents)
             raise
 
-    return await executor.run_large(read)
+    return await executor.run_large(read, request)
 
 
 def _call_of(

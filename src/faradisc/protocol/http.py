@@ -7,20 +7,22 @@ into bytes. Nothing between them uses a socket.
 from __future__ import annotations
 
 from binascii import b2a_base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faradisc.clock import Entropy
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Peer:
-    """Where the requests of a connection come from."""
+    """The other end of a connection, where its requests come from."""
 
     address: str = ""
     """The client's, without its port; "" in the same process."""
     is_tls: bool = False
+    has_left: bool = field(default=False, compare=False)
+    """It has closed the connection, or its own direction of it, and may read nothing more."""
 
 
 IN_PROCESS = Peer()
@@ -54,6 +56,10 @@ class HttpResponse:
     request_id: bytes | None
     crc32: int | None
     extra: Headers = ()
+
+
+BUSY = HttpResponse(503, b"", None, None, None, ((b"Retry-After", b"1"),))
+"""The service's answer under overload (errors.md section 1); the request was not begun."""
 
 
 class RequestIds:

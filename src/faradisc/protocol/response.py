@@ -12,15 +12,18 @@ from http import HTTPStatus
 from faradisc.protocol.http import HttpResponse
 
 
-def encode(response: HttpResponse, *, keep_alive: bool, date: bytes) -> bytes:
-    """Returns the bytes of an answer. date: the Date header's value, which the caller renews every second."""
+def encode(response: HttpResponse, *, keep_alive: bool, date: bytes, with_body: bool = True) -> bytes:
+    """Returns the bytes of an answer, or of its head.
+
+    date: the Date header's value, which the caller renews every second.
+    """
     request_id = response.request_id
     crc32 = response.crc32
     body = response.body
     if request_id is not None and crc32 is not None and not response.extra:
         template = _full_template(response.status, response.content_type, keep_alive)
-        return template % (date, len(body), request_id, crc32, body)
-    return _encode_rare(response, keep_alive, date)
+        return template % (date, len(body), request_id, crc32, body if with_body else b"")
+    return _encode_rare(response, keep_alive, date, with_body=with_body)
 
 
 @lru_cache(maxsize=256)
@@ -38,7 +41,7 @@ def _full_template(status: int, content_type: bytes | None, keep_alive: bool) ->
     )
 
 
-def _encode_rare(response: HttpResponse, keep_alive: bool, date: bytes) -> bytes:
+def _encode_rare(response: HttpResponse, keep_alive: bool, date: bytes, *, with_body: bool) -> bytes:
     lines = [_status_line(response.status), b"Server: Server\r\nDate: ", date, b"\r\n"]
     if response.content_type is not None:
         lines += (b"Content-Type: ", response.content_type, b"\r\n")
@@ -50,7 +53,7 @@ def _encode_rare(response: HttpResponse, keep_alive: bool, date: bytes) -> bytes
         lines.append(b"x-amz-crc32: %d\r\n" % response.crc32)
     for name, value in response.extra:
         lines += (name, b": ", value, b"\r\n")
-    lines += (b"\r\n", response.body)
+    lines += (b"\r\n", response.body if with_body else b"")
     return b"".join(lines)
 
 

@@ -16,25 +16,21 @@ Rejections (bad HTTP, too large, too slow) have an empty body, as the service's 
 a close with unread bytes would reset the connection, and the client would see the reset instead of the
 answer.
 
-Times are counted in ticks of about a second, so a request needs neither a clock nor a timer. TLS is the
-transport's (tls.py).
+Times are counted in ticks of about a second, without clock or timer. TLS is the transport's (tls.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, cast
+from typing import cast
 
 from faradisc.limits import KB, MB
-from faradisc.protocol.http import HttpRequest, HttpResponse, Peer
+from faradisc.protocol.http import BUSY, HttpResponse, Peer
 from faradisc.protocol.response import encode
 from faradisc.server.driver import PENDING, start
-from faradisc.server.load import BUSY, COUNTED_BYTES_MIN, IdleConnections, Load
+from faradisc.server.load import COUNTED_BYTES_MIN, Rank
 from faradisc.server.request_reader import (
     BODY,
     HEAD,
@@ -45,50 +41,28 @@ from faradisc.server.request_reader import (
     RequestReader,
     State,
 )
+from faradisc.server.shared import (
+    BODY_TICKS_MAX,
+    HEAD_TICKS_MAX,
+    IDLE_TICKS_MAX,
+    SHORT_STALL_TICKS_MAX,
+    STALL_TICKS_MAX,
+    Shared,
+)
 
 _log = logging.getLogger(__name__)
-
-IDLE_TICKS_MAX = 600
-"""A connection without a request. Long, because a client that reuses one just as it closes sees an error."""
-HEAD_TICKS_MAX = 60
-"""From the first byte of a request to the end of its headers."""
-STALL_TICKS_MAX = 60
-"""Without a byte of a body arriving, or of an answer leaving."""
-BODY_TICKS_MAX = 600
-"""From the end of the headers to the end of the body."""
 
 LINGER_TICKS_MAX = 10
 LINGER_BYTES_MAX = 64 * MB
 """How long and how much is read and discarded after a rejection."""
 
 WRITE_BUFFER_BYTES = 256 * KB
-"""Above this much unsent, the connection runs no further request."""
+"""Above this much unsent, the connection runs no further request. A longer body is given to the transport in
+pieces of this size, each in a turn of the loop and when the one before has left."""
 REQUESTS_PER_TURN = 32
 """Pipelined requests answered before other connections get their turn."""
 
-Handler = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponse]]
-
 _FAILED = HttpResponse(500, b"", None, None, None)
-
-
-@dataclass(slots=True)
-class Shared:
-    """What the connections of one listener share."""
-
-    handle: Handler
-    date: bytes = b""
-    """Value of the Date header, renewed every tick."""
-    ticks: int = 0
-    draining: bool = False
-    load: Load = field(default_factory=Load)
-    connections: set[Connection] = field(default_factory=set)
-    by_address: Counter[str] = field(default_factory=Counter)
-    """Open connections of each client's address."""
-    idle: IdleConnections = field(default_factory=IdleConnections)
-    waiting: int = 0
-    """Requests that wait for the store, including those of closed connections."""
-    on_quiet: Callable[[], None] = lambda: None
-    """Called when a connection or a waiting request ends."""
 
 
 class Connection(asyncio.Protocol):
@@ -101,6 +75,7 @@ class Connection(asyncio.Protocol):
         "_method",
         "_queue",
         "_reader",
+        "_rest",
         "_running",
         "_shared",
         "_since",
@@ -122,6 +97,8 @@ class Connection(asyncio.Protocol):
         """The method of the request that waits for the store."""
         self._writable = True
         """Less than WRITE_BUFFER_BYTES are unsent."""
+        self._rest: memoryview | None = None
+        """Of a long answer, what the transport does not have yet."""
         self._is_reading = True
         """The transport is not paused."""
         self._lingers = False
@@ -131,7 +108,7 @@ class Connection(asyncio.Protocol):
         self._since = shared.ticks
         """The tick of the last progress: a byte of a body, an answer, a part of the write buffer sent."""
         self._unsent = 0
-        """Bytes in the transport's buffer at the last call of `expire`."""
+        """Bytes that had not left at the last call of `expire`."""
         self._held = 0
         """Bytes of this connection that `Load.held_bytes` counts."""
         self._is_excess = False
@@ -153,12 +130,12 @@ class Connection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self.address = str(peer[0]) if peer else ""
         self._reader.peer = Peer(self.address, transport.get_extra_info("sslcontext") is not None)
-        shared.connections.add(self)
+        shared.connections[self] = None
         shared.by_address[self.address] += 1
         load = shared.load
         too_many = len(shared.connections) - load.excess > load.connections_max
         too_many_of_one = load.is_share_exceeded(self.address, shared.by_address[self.address])
-        if (too_many or too_many_of_one) and not shared.idle.close_longest(
+        if (too_many or too_many_of_one) and not shared.replaceable.close_one(
             shared.connections, self.address if too_many_of_one else None
         ):
             load.shed += 1
@@ -172,16 +149,17 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Drops queued requests; a running one goes on, and its answer is dropped."""
-        self._transport = None
+        self._transport = self._rest = None
+        self._reader.peer.has_left = True
         self._reader.close()
         self._queue.clear()
         self._hold(0)
         shared = self._shared
-        shared.connections.discard(self)
+        shared.connections.pop(self, None)
         shared.by_address[self.address] -= 1
         if not shared.by_address[self.address]:
             del shared.by_address[self.address]
-            shared.idle.forget(self.address)
+            shared.replaceable.forget(self.address)
         shared.load.excess -= self._is_excess
         self._shared.on_quiet()
 
@@ -204,7 +182,8 @@ class Connection(asyncio.Protocol):
         if self._lingers:
             return False
         self._reader.feed_eof()
-        if self._running or self._queue:
+        self._reader.peer.has_left = True
+        if self._running or self._queue or self._rest is not None:
             return not self._reader.peer.is_tls
         if self._reader.state is REJECTED:
             self._run_queue()
@@ -214,15 +193,14 @@ class Connection(asyncio.Protocol):
         self._writable = False
         self._unsent = 0
         self._since = self._shared.ticks
-        if self._transport is not None and not self._hold(self._transport.get_write_buffer_size()):
+        if not self._hold(self._unsent_bytes()):
             self._shared.load.shed += 1
             self.abort()
 
     def resume_writing(self) -> None:
         self._writable = True
-        self._hold(0)
-        if not self._running:
-            self._run_queue()
+        self._hold(self._unsent_bytes() if self._rest is not None else 0)
+        self._write_rest()
 
     # --- Reading ---------------------------------------------------------------------------------
 
@@ -271,10 +249,8 @@ class Connection(asyncio.Protocol):
 
     def _run_queue(self) -> None:
         """Answers queued requests until one has to wait, the client reads too slowly, or none is left."""
-        queue = self._queue
-        handle = self._shared.handle
-        turns = REQUESTS_PER_TURN
-        while queue and self._writable:
+        queue, handle, turns = self._queue, self._shared.handle, REQUESTS_PER_TURN
+        while queue and self._writable and self._rest is None:
             if not turns:
                 self._running = True
                 asyncio.get_running_loop().call_soon(self._next_turn)
@@ -298,7 +274,7 @@ class Connection(asyncio.Protocol):
             self._answer(request.method, response)
         if queue:
             self._pause_reading()
-        elif not self._running and self._transport is not None:
+        elif not self._running and self._rest is None and self._transport is not None:
             self._after_queue()
 
     def _after_queue(self) -> None:
@@ -339,11 +315,33 @@ class Connection(asyncio.Protocol):
             return
         shared = self._shared
         keep_alive = bool(self._queue) or not (self._reader.state is LAST or shared.draining)
-        data = encode(response, keep_alive=keep_alive, date=shared.date)
-        if method == "HEAD" and response.body:
-            data = data[: -len(response.body)]
-        transport.write(data)
+        is_long = len(response.body) > WRITE_BUFFER_BYTES and method != "HEAD"
+        with_body = method != "HEAD" and not is_long
+        transport.write(encode(response, keep_alive=keep_alive, date=shared.date, with_body=with_body))
         self._since = shared.ticks
+        if is_long:
+            self._rest = memoryview(response.body)
+            self._write_rest()
+
+    def _write_rest(self) -> None:
+        """Writes the next piece of a long answer; after the last one, runs the queue."""
+        transport, rest = self._transport, self._rest
+        if transport is None or not self._writable:
+            return
+        if rest is not None:
+            self._rest = rest[WRITE_BUFFER_BYTES:] if len(rest) > WRITE_BUFFER_BYTES else None
+            transport.write(rest[:WRITE_BUFFER_BYTES])
+            self._since = self._shared.ticks
+            if self._writable:
+                asyncio.get_running_loop().call_soon(self._write_rest)
+        elif not self._running:
+            self._hold(0)
+            self._run_queue()
+
+    def _unsent_bytes(self) -> int:
+        """Returns how much of the answers has not left."""
+        waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return waiting if self._rest is None else waiting + len(self._rest)
 
     # --- Ends ------------------------------------------------------------------------------------
 
@@ -377,13 +375,14 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None:
             return
-        now, reader = self._shared.ticks, self._reader
+        now, reader, shared = self._shared.ticks, self._reader, self._shared
+        head_ticks_max = shared.load.shortened(HEAD_TICKS_MAX, len(shared.connections))
         stalled = now - self._since
         if self._lingers:
             if stalled > LINGER_TICKS_MAX:
                 transport.abort()
-        elif not self._writable or transport.is_closing():
-            unsent = transport.get_write_buffer_size()
+        elif not self._writable or self._rest is not None or transport.is_closing():
+            unsent = self._unsent_bytes()
             if unsent != self._unsent:
                 self._unsent = unsent
                 self._since = now
@@ -394,7 +393,7 @@ class Connection(asyncio.Protocol):
         elif reader.state is IDLE:
             if stalled > IDLE_TICKS_MAX:
                 transport.close()
-        elif (reader.state is HEAD and now - reader.head_began > HEAD_TICKS_MAX) or (
+        elif (reader.state is HEAD and now - reader.head_began > head_ticks_max) or (
             reader.state is BODY and (stalled > STALL_TICKS_MAX or now - reader.body_began > BODY_TICKS_MAX)
         ):
             reader.reject(HTTPStatus.REQUEST_TIMEOUT)
@@ -410,25 +409,40 @@ class Connection(asyncio.Protocol):
             self._reader.reject(HTTPStatus.SERVICE_UNAVAILABLE)
         if self._lingers:
             self._close()
-        elif not self._running and not self._queue:
+        elif not self._running and not self._queue and self._rest is None:
             if self._reader.state is REJECTED:
                 self._end_with_rejection()
             else:
                 self._close()
 
     @property
-    def idle_since(self) -> int | None:
-        """The tick since which this connection has had nothing to do; None while it has, or had in this
-        tick."""
-        if self._running or self._lingers or not self._writable or self._reader.state is not IDLE:
+    def rank(self) -> Rank | None:
+        """How soon this connection is closed for a new one, the lowest first; None: not at all.
+
+        Idle and rejected ones, unfinished heads, bodies and answers that do not move. One that had a request
+        in this tick is not idle: its client may be about to send more.
+        """
+        now, reader = self._shared.ticks, self._reader
+        if self._is_excess:
             return None
-        return self._since if self._since < self._shared.ticks else None
+        if not self._writable or self._rest is not None:
+            return (3, self._since) if now - self._since > SHORT_STALL_TICKS_MAX else None
+        if self._running or self._queue:
+            return None
+        if self._lingers or reader.state is IDLE:
+            return (int(self._lingers), self._since) if self._since < now else None
+        if reader.state is HEAD:
+            return 2, reader.head_began
+        return (3, self._since) if now - self._since > SHORT_STALL_TICKS_MAX else None
 
     def close_for_another(self) -> None:
-        """Closes this idle connection because a new one needs its place."""
+        """Closes this connection because a new one needs its place."""
         self._shared.load.shed += 1
-        self._shared.connections.discard(self)
-        self._close()
+        self._shared.connections.pop(self, None)
+        if self._writable and self._rest is None:
+            self._close()
+        else:
+            self.abort()
 
     def abort(self) -> None:
         """Closes at once, whatever is under way."""

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from email.utils import formatdate
 
 from faradisc.clock import Clock
-from faradisc.server.connection import Connection, Handler, Shared
+from faradisc.server.connection import Connection
 from faradisc.server.load import Load
+from faradisc.server.shared import Handler, Shared
 from faradisc.server.tls import TlsAcceptor
 
 TICK_S = 1.0

@@ -3,10 +3,11 @@
 Each connection has limits of its own (connection.py). Thousands of connections within them could still fill
 the memory, or wait for a disk that is too slow. So three things are counted:
 
-    connections       at the limit, the connection that has been idle longest is closed for a new one; when
-                      one address beyond this machine has half of them, its own longest idle one is. If none
-                      is idle, the new one is answered with 503 and closed; of these excess connections no
-                      more than the limit are open at once, further ones are dropped
+    connections       at the limit, the connection that has been idle longest is closed for a new one, or
+                      else the oldest unfinished head, or what has not moved for longest; when one address
+                      beyond this machine has half of them, one of its own is. If all are at work, the new
+                      one is answered with 503 and closed; of these excess connections no more than the
+                      limit are open at once, further ones are dropped
     waiting requests  beyond the limit (the disk stalls) a request is answered with 503, and its connection
                       stays open
     bytes             of unfinished bodies and unsent answers; beyond the limit a body that still grows is
@@ -26,18 +27,17 @@ from operator import itemgetter
 from typing import Protocol
 
 from faradisc.limits import KB, MB
-from faradisc.protocol.http import HttpResponse
 
 CONNECTIONS_MAX = 4096
 WAITING_MAX = 2048
 HELD_BYTES_MAX = 256 * MB
-IDLE_FOUND_MAX = 64
-"""Idle connections found in one pass over all connections."""
+FOUND_MAX = 64
+"""Connections found in one pass over all of them."""
+TICKS_MIN = 5
+"""Of a limit of time when there are no connections left."""
 COUNTED_BYTES_MIN = 64 * KB
 """A connection with fewer bytes is not counted, so ordinary requests need no counting; the limit on
 connections limits these bytes too."""
-
-BUSY = HttpResponse(503, b"", None, None, None, ((b"Retry-After", b"1"),))
 
 
 @dataclass(slots=True)
@@ -60,53 +60,61 @@ class Load:
         self.held_bytes += after - before
         return after <= before or self.held_bytes <= self.held_bytes_max
 
+    def shortened(self, ticks: int, connections: int) -> int:
+        """Returns a limit of time, which is shorter the fewer connections are free, once half are not."""
+        free = max(self.connections_max - connections, 0)
+        return max(min(ticks * 2 * free // self.connections_max, ticks), min(ticks, TICKS_MIN))
+
     def is_share_exceeded(self, address: str, connections: int) -> bool:
         """Whether one address has more connections than its share."""
         own = not address or address.startswith("127.") or address == "::1"
         return connections > self.connections_max // 2 and not own
 
 
-class IdleCandidate(Protocol):
-    """A connection, as far as it matters for closing idle ones."""
+Rank = tuple[int, int]
+"""Kind, and the tick since when: the lowest is closed first."""
+
+
+class Candidate(Protocol):
+    """A connection, as far as it matters for closing it for another."""
 
     @property
     def address(self) -> str:
         """The client's, without its port."""
 
     @property
-    def idle_since(self) -> int | None:
-        """The tick since which it has had nothing to do; None while it has, or had in this tick."""
+    def rank(self) -> Rank | None:
+        """None: it is not closed for another."""
 
     def close_for_another(self) -> None:
-        """Closes it and takes it out of the set of connections."""
+        """Closes it and takes it out of the connections."""
 
 
-class IdleConnections:
-    """Finds the longest idle connections: many in one pass, because a flood of new ones closes many."""
+class Replaceable:
+    """Finds connections to close: many in one pass, because a flood of new ones closes many."""
 
     def __init__(self) -> None:
-        self._found: dict[str | None, deque[IdleCandidate]] = {}
+        self._found: dict[str | None, deque[Candidate]] = {}
 
-    def close_longest(self, connections: Collection[IdleCandidate], address: str | None) -> bool:
-        """Closes the connection that has been idle longest, of one address or of all (None).
+    def close_one(self, connections: Collection[Candidate], address: str | None) -> bool:
+        """Closes the connection of the lowest rank, of one address or of all (None), of equal ones the first.
 
-        Returns False when none is idle. A connection that had a request in this tick is not idle: its client
-        may be about to send the next one.
+        Returns False when there is none.
         """
         queue = self._found.setdefault(address, deque())
         for _ in range(2):
             while queue:
                 connection = queue.popleft()
-                if connection.idle_since is not None and connection in connections:
+                if connection.rank is not None and connection in connections:
                     connection.close_for_another()
                     return True
-            idle = [
-                (since, connection)
+            ranked = [
+                (rank, connection)
                 for connection in connections
-                if (since := connection.idle_since) is not None
+                if (rank := connection.rank) is not None
                 and (address is None or connection.address == address)
             ]
-            queue.extend(each for _, each in nsmallest(IDLE_FOUND_MAX, idle, key=itemgetter(0)))
+            queue.extend(each for _, each in nsmallest(FOUND_MAX, ranked, key=itemgetter(0)))
         return False
 
     def forget(self, address: str) -> None:

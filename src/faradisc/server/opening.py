@@ -19,16 +19,12 @@ from faradisc.engine.backups.storage import (
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
-from faradisc.server.large_requests import OtherThread
+from faradisc.server.large_requests import LargeBodies, Turns
 from faradisc.server.settings import ServerSettings, SettingsError
 from faradisc.storage.api import Store
 
 BACKGROUND_THROTTLE_S = 0.005
 """One or two syncs of a disk; the pause after a step of background work that waits for no sync."""
-
-
-async def _yield_control() -> None:
-    await asyncio.sleep(0)
 
 
 async def _background_throttle() -> None:
@@ -46,9 +42,9 @@ async def open_database(settings: ServerSettings, clock: Clock, address: str = "
             store,
             settings=Settings(
                 **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
-                yield_control=_yield_control,
+                yield_control=Turns().take,
                 background_throttle=_background_throttle,
-                large=OtherThread().run,
+                large=LargeBodies().run,
             ),
             clock=clock,
             kinesis=_kinesis(settings),

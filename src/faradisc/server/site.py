@@ -20,9 +20,8 @@ import orjson
 from faradisc.auth.sigv4 import Authenticator, lenient
 from faradisc.database import Database
 from faradisc.protocol.front import answer
-from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.http import BUSY, HttpRequest, HttpResponse
 from faradisc.server.admin import METRICS_PATH, PREFIX, AdminPages
-from faradisc.server.load import BUSY
 from faradisc.server.origins import OriginPolicy
 
 if TYPE_CHECKING:

@@ -35,8 +35,11 @@ class RecordingExecutor:
     def knows(self, operation: str) -> bool:
         return operation not in self.unknown
 
-    async def run_large(self, work: Callable[[], Any]) -> Any:
+    async def run_large(self, work: Callable[[], Any], request: HttpRequest) -> Any:
         return work()
+
+    async def yield_control(self) -> None:
+        pass
 
     async def execute(self, call: Call) -> dict[str, Any]:
         self.calls.append(call)

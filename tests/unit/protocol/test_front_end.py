@@ -357,7 +357,7 @@ def test_large_bodies_are_read_by_run_large(
 ) -> None:
     ran = []
 
-    async def run_large(work: Callable[[], Any]) -> Any:
+    async def run_large(work: Callable[[], Any], request: Any) -> Any:
         ran.append(work)
         return work()
 

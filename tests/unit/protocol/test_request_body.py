@@ -137,3 +137,33 @@ def test_damaged_gzip_is_rejected_without_text(packed: bytes) -> None:
     with pytest.raises(SerializationException) as caught:
         body.unpack(packed, b"gzip")
     assert caught.value.message is None
+
+
+NOTHING = b'{"a":[' + b"{}," * 200_000 + b"{}]}"
+
+
+def test_body_with_more_objects_than_values_can_have_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ijson.items_coro", None)  # would raise a TypeError
+    for text in (NOTHING, NOTHING[:-1], b'{"a":' + b"[" * 200_000 + b"," * 200_000):
+        with pytest.raises(SerializationException):
+            body.read_large_object(text)
+
+
+def test_brackets_in_strings_do_not_count() -> None:
+    text = b'{"a":[' + b'"{[{[,:", ' * 60_000 + b"1]}"
+    assert body.read_large_object(text) == body.read_object(text)
+
+
+@pytest.mark.parametrize(
+    "value", [b'{"L":[]}', b'{"M":{}}', b'{"L":[{"L":[{"L":[{"M":{"a":{"L":[]}}}]}]}]}', b'{"S":""}']
+)
+def test_shortest_attribute_values_are_parsed(value: bytes) -> None:
+    text = b'{"Item":{"a":{"L":[' + b",".join([value] * 120_000) + b"]}}}"
+    assert body.read_large_object(text) == body.read_object(text)
+
+
+def test_body_of_one_item_has_a_bound_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = b'{"a":[' + b"1," * 200_000 + b"1]}"
+    assert body.read_large_object(text, 200_001) == body.read_object(text)
+    with pytest.raises(SerializationException):
+        body.read_large_object(text, 200_000)

@@ -16,8 +16,8 @@ import uvloop
 
 from faradisc.clock import ManualClock
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.server.connection import Handler
 from faradisc.server.listener import Listener
+from faradisc.server.shared import Handler
 from faradisc.server.tls import TlsAcceptor
 
 PATIENCE_S = 60

@@ -9,7 +9,8 @@ import pytest
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server import connection as limits
-from faradisc.server.connection import Connection, Shared
+from faradisc.server.connection import Connection
+from faradisc.server.shared import Shared
 
 REQUEST = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"
 

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.server.connection import Connection, Shared
+from faradisc.server.connection import Connection
+from faradisc.server.shared import Shared
 
 SEEDS = 1500
 

@@ -41,7 +41,7 @@ def test_tick_renews_the_date_and_expires_connections() -> None:
         listener = Listener(unused, clock)
         await listener.start([])
         counted: Any = Counted()
-        listener.shared.connections.add(counted)
+        listener.shared.connections[counted] = None
         before = listener.shared.date
         clock.advance(1)
         for _ in range(TICKS_PER_SWEEP):

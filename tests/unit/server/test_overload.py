@@ -16,8 +16,8 @@ import pytest
 from botocore.config import Config
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.server.connection import Handler
-from faradisc.server.load import COUNTED_BYTES_MIN, IdleConnections, Load
+from faradisc.server.load import COUNTED_BYTES_MIN, Load, Replaceable
+from faradisc.server.shared import Handler
 
 Run = Callable[[Coroutine[Any, Any, None]], None]
 Serve = Callable[..., Any]
@@ -114,11 +114,11 @@ def test_one_address_beyond_this_machine_has_a_share(address: str, expected: boo
 
 
 class IdleConnection:
-    """A connection as IdleConnections sees it."""
+    """A connection as Replaceable sees it."""
 
     def __init__(self, address: str, idle_since: int | None, connections: list[IdleConnection]) -> None:
         self.address = address
-        self.idle_since = idle_since
+        self.rank = None if idle_since is None else (0, idle_since)
         self._connections = connections
         connections.append(self)
 
@@ -131,12 +131,12 @@ def test_longest_idle_connection_of_an_address_is_found() -> None:
     for number, address in enumerate(["a", "b", "b", "a", "b"]):
         IdleConnection(address, 10 - number, connections)
     IdleConnection("b", None, connections)
-    idle = IdleConnections()
-    left = [idle.close_longest(connections, "b") for _ in range(4)]
+    idle = Replaceable()
+    left = [idle.close_one(connections, "b") for _ in range(4)]
     assert left == [True, True, True, False]
     assert [each.address for each in connections] == ["a", "a", "b"]
-    assert idle.close_longest(connections, None)
-    assert [each.idle_since for each in connections] == [10, None]
+    assert idle.close_one(connections, None)
+    assert [each.rank for each in connections] == [(0, 10), None]
 
 
 def test_connections_far_beyond_the_limit_are_dropped(serve: Serve, run: Run, echo: Any) -> None:
@@ -333,3 +333,66 @@ def test_sdk_retries_rejected_requests(
         assert pauses
 
     run(scenario())
+
+
+HALF_HEAD = b"POST / HTTP/1.1\r\nX: "
+
+
+def test_oldest_unfinished_head_is_closed_for_a_new_connection(serve: Serve, run: Run, echo: Any) -> None:
+    async def scenario() -> None:
+        async with bounded(serve, echo, connections_max=3) as server, AsyncExitStack() as opened:
+            shared = server.listener.shared
+            clients = []
+            for _ in range(12):  # within one tick
+                client = await opened.enter_async_context(server.client())
+                await client.send(HALF_HEAD)
+                clients.append(client)
+                await until(lambda: list(shared.connections)[-1].state == "head")
+            async with server.client() as innocent:
+                assert (await innocent.ask(post(b"hello"))).body == b"5:hello"
+            assert [await client.at_end() for client in clients[:10]] == [True] * 10
+            assert (shared.load.shed, shared.load.excess) == (10, 0)
+
+    run(scenario())
+
+
+def test_new_clients_are_served_beside_any_mixture_of_stalled_ones(serve: Serve, run: Run) -> None:
+    """Five kinds of connections that do nothing fill all places twice over; heads go at once, the others when
+    they have not moved for some seconds."""
+
+    async def handle(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(200, bytes(1 << 23) if request.method == "GET" else b"here", None, None, None)
+
+    beginnings = [
+        b"",
+        HALF_HEAD,
+        begun(1000, 10),
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",  # reads nothing of its long answer
+        b"nonsense\r\n\r\n",
+    ]
+
+    async def scenario() -> None:
+        async with bounded(serve, handle, connections_max=20) as server, AsyncExitStack() as opened:
+            shared = server.listener.shared
+            for number in range(60):
+                client = await opened.enter_async_context(server.client())
+                client.writer.transport.pause_reading()
+                await client.send(beginnings[number % len(beginnings)])
+                for _ in range(20):
+                    await asyncio.sleep(0)
+                if number % 5 == 4:
+                    shared.ticks += 1
+            shared.ticks += 6
+            for _ in range(30):
+                async with server.client() as innocent:
+                    assert (await innocent.ask(post(b"hello"))).body == b"here"
+            assert len(shared.connections) - shared.load.excess <= 20
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("connections", "expected"), [(0, 60), (50, 60), (75, 30), (95, 6), (100, 5), (150, 5)]
+)
+def test_time_of_a_head_shrinks_as_connections_run_short(connections: int, expected: int) -> None:
+    assert Load(connections_max=100).shortened(60, connections) == expected

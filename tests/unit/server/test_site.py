@@ -23,8 +23,11 @@ class Executor:
     def knows(self, operation: str) -> bool:
         return True
 
-    async def run_large(self, work: Any) -> Any:
+    async def run_large(self, work: Any, request: Any) -> Any:
         return work()
+
+    async def yield_control(self) -> None:
+        pass
 
     async def execute(self, call: Call) -> dict[str, Any]:
         return {}
