@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.server.load import Load, Replaceable
-
-if TYPE_CHECKING:
-    from faradisc.server.connection import Connection
+from faradisc.server.load import Candidate, Load, Replaceable
 
 IDLE_TICKS_MAX = 600
 """A connection without a request. Long, because a client that reuses one just as it closes sees an error."""
@@ -28,6 +25,16 @@ SHORT_STALL_TICKS_MAX = 5
 Handler = Callable[[HttpRequest], Coroutine[Any, Any, HttpResponse]]
 
 
+class Open(Candidate, Protocol):
+    """A connection, as its listener uses it."""
+
+    def expire(self) -> None: ...
+
+    def drain(self) -> None: ...
+
+    def abort(self) -> None: ...
+
+
 @dataclass(slots=True)
 class Shared:
     handle: Handler
@@ -36,7 +43,7 @@ class Shared:
     ticks: int = 0
     draining: bool = False
     load: Load = field(default_factory=Load)
-    connections: dict[Connection, None] = field(default_factory=dict)
+    connections: dict[Open, None] = field(default_factory=dict)
     """The open ones, oldest first."""
     by_address: Counter[str] = field(default_factory=Counter)
     """Open connections of each client's address."""
