@@ -21,6 +21,7 @@ P2 = "SELECT * FROM \"people\" WHERE id = 'p2'"
 INSERT = "INSERT INTO \"people\" VALUE {'id': 'n'}"
 FAILED = {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"}
 DUPLICATE = {"Code": "DuplicateItem", "Message": "Duplicate primary key exists in table"}
+KEY_TYPE = "Key attribute's data type should match its data type in table's schema: Key id"
 WITHOUT_KEY = "Where clause does not contain a mandatory equality on all key attributes"
 
 
@@ -41,7 +42,7 @@ def test_reads_come_in_order(library: Library) -> None:
         library.member(
             "SELECT title FROM \"songs\" WHERE artist = 'bo' AND year = 1999", ConsistentRead=True
         ),
-        library.member("SELECT * FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND title = 'x'"),
+        library.member("SELECT * FROM \"songs\" WHERE artist IN ['cy'] AND year = 2021"),
     )
     songs, people = library.names["songs"], library.names["people"]
     assert answer["Responses"] == [
@@ -58,8 +59,9 @@ def test_reads_come_in_order(library: Library) -> None:
 WITHOUT_PRIMARY_KEY = [
     'SELECT * FROM "songs"',
     "SELECT * FROM \"songs\" WHERE artist = 'bo'",
-    "SELECT * FROM \"people\" WHERE id IN ['p1']",
-    "SELECT * FROM \"people\" WHERE id = 'p1' OR id = 'p2'",
+    "SELECT * FROM \"people\" WHERE id IN ['p1', 'p3']",
+    "SELECT * FROM \"people\" WHERE id = 'p1' OR id = 'p3'",
+    "SELECT * FROM \"people\" WHERE id = 'p1' AND age = 30",
     'SELECT * FROM "songs"."by_genre" WHERE genre = \'folk\' AND rank = 1',
     "SELECT * FROM \"people\" WHERE id = 'p1' AND attribute_exists(age)",
     "SELECT * FROM \"people\" WHERE id = 'p1' AND NOT attribute_not_exists(age)",
@@ -119,7 +121,7 @@ def test_members_may_return_items(library: Library) -> None:
 
 
 def test_errors_of_members_have_short_codes(library: Library) -> None:
-    """Source: 8; the table's name is not echoed with them."""
+    """Source: 8; the table's name is not echoed with these."""
     answer = library.batch(
         library.member("garbage"),
         library.member("DELETE FROM \"none\" WHERE id = 'p1'"),
@@ -129,11 +131,10 @@ def test_errors_of_members_have_short_codes(library: Library) -> None:
         library.member("UPDATE \"people\" SET a = ? WHERE id = 'p1'"),
         library.member("EXISTS(SELECT * FROM \"people\" WHERE id = 'p1' AND age = 1)"),
     )
-    malformed = "Statement wasn't well formed, can't be processed: Expected data manipulation"
     assert [response["Error"] for response in answer["Responses"]] == [
-        {"Code": "ValidationError", "Message": malformed},
+        {"Code": "ValidationError", "Message": "Unsupported operation: Id"},
         {"Code": "ResourceNotFound", "Message": "Requested resource not found"},
-        {"Code": "ValidationError", "Message": "The provided key element does not match the schema"},
+        {"Code": "ValidationError", "Message": KEY_TYPE},
         {"Code": "ValidationError", "Message": WITHOUT_KEY},
         {
             "Code": "ValidationError",
@@ -143,7 +144,10 @@ def test_errors_of_members_have_short_codes(library: Library) -> None:
             "Code": "ValidationError",
             "Message": "Number of parameters in request and statement don't match.",
         },
-        {"Code": "ValidationError", "Message": malformed},
+        {
+            "Code": "ValidationError",
+            "Message": "EXISTS can only be used in ExecuteTransaction write requests.",
+        },
     ]
     assert all(set(response) == {"Error"} for response in answer["Responses"])
 
@@ -159,15 +163,33 @@ def test_a_bad_parameter_fails_only_its_statement(library: Library) -> None:
     assert "Item" in answer["Responses"][1]
 
 
-def test_a_failed_statement_never_returns_the_item(library: Library) -> None:
-    """Source: new-features.md section 1, "accepted and inert"."""
+def test_a_failed_statement_returns_the_item_if_it_asks(library: Library) -> None:
+    """Source: new-features.md section 1. A duplicate never returns it."""
+    mode = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
     answer = library.batch(
-        library.member(
-            "UPDATE \"people\" SET age = 1 WHERE id = 'p1' AND age = 2",
-            ReturnValuesOnConditionCheckFailure="ALL_OLD",
-        )
+        library.member("UPDATE \"people\" SET age = 1 WHERE id = 'p1' AND age = 2", **mode),
+        library.member("DELETE FROM \"people\" WHERE id = 'p2' AND age = 2", **mode),
+        library.member("UPDATE \"people\" SET age = 1 WHERE id = 'none'", **mode),
+        library.member("UPDATE \"people\" SET age = 1 WHERE id = 'p3' AND age = 2"),
     )
-    assert answer["Responses"] == [{"Error": FAILED, "TableName": library.names["people"]}]
+    people = library.names["people"]
+    assert answer["Responses"] == [
+        {"Error": {**FAILED, "Item": item(**PEOPLE[0])}, "TableName": people},
+        {"Error": {**FAILED, "Item": item(**PEOPLE[1])}, "TableName": people},
+        {"Error": FAILED, "TableName": people},
+        {"Error": FAILED, "TableName": people},
+    ]
+    answer = library.batch(library.member("INSERT INTO \"people\" VALUE {'id': 'p1'}", **mode))
+    assert answer["Responses"] == [{"Error": DUPLICATE, "TableName": people}]
+
+
+def test_errors_that_the_table_finds_name_it(library: Library) -> None:
+    """Source: 8."""
+    long_key = library.member('DELETE FROM "people" WHERE id = ?', "x" * 2049)
+    key_changed = library.member("UPDATE \"people\" SET id = 'x' WHERE id = 'p1'")
+    for response in library.batch(long_key, key_changed)["Responses"]:
+        assert response["TableName"] == library.names["people"]
+        assert response["Error"]["Code"] == "ValidationError"
 
 
 @pytest.mark.parametrize(
@@ -175,6 +197,7 @@ def test_a_failed_statement_never_returns_the_item(library: Library) -> None:
     [
         ([P1, INSERT], "Read and write requests together in the same batch is not supported."),
         ([P1, P2, P1], "Provided list of item keys contains duplicates"),
+        ([P1, P2.replace("= 'p2'", "IN ['p1']")], "Provided list of item keys contains duplicates"),
         ([INSERT, "DELETE FROM \"people\" WHERE id = 'n'"], "Provided list of item keys contains duplicates"),
     ],
 )
@@ -208,6 +231,18 @@ def test_a_batch_reports_units_of_failed_members_too(library: Library) -> None:
     assert "ConsumedCapacity" not in library.batch(duplicate, ReturnConsumedCapacity="TOTAL")
 
 
+def test_a_failed_member_counts_in_the_sum_only(library: Library) -> None:
+    """Source: capacity-consumption.md section 3."""
+    library.run("INSERT INTO \"people\" VALUE {'id': 'big', 'x': ?}", "x" * 3000)
+    answer = library.batch(
+        library.member("UPDATE \"people\" SET a = 1 WHERE id = 'big' AND a = 1"),
+        library.member("DELETE FROM \"people\" WHERE id = 'p1'"),
+        ReturnConsumedCapacity="INDEXES",
+    )
+    (consumed,) = answer["ConsumedCapacity"]
+    assert (consumed["CapacityUnits"], consumed["Table"]) == (4, {"CapacityUnits": 1})
+
+
 def test_a_batch_reports_units_per_table(library: Library) -> None:
     answer = library.batch(
         library.member(P1, ConsistentRead=True),
@@ -232,7 +267,7 @@ def test_transactional_reads(library: Library) -> None:
         library.member("SELECT * FROM \"people\" WHERE id = 'none'"),
         library.member("SELECT none FROM \"people\" WHERE id = 'p2'"),
         library.member('SELECT title FROM "songs" WHERE artist = ? AND year = ?', "bo", 1999),
-        library.member("SELECT title FROM \"songs\" WHERE artist = 'cy' AND year = 2020 AND rank = 0"),
+        library.member("SELECT title FROM \"songs\" WHERE artist = 'cy' AND year IN [2021]"),
         ReturnConsumedCapacity="TOTAL",
     )
     assert answer["Responses"] == [
@@ -359,6 +394,23 @@ WHOLE: list[tuple[list[str], str]] = [
         MIXED,
     ),
     ([P1, P1], "Transaction request cannot include multiple operations on one item"),
+    (
+        [P1, P2.replace("= 'p2'", "IN ['p1']")],
+        "Transaction request cannot include multiple operations on one item",
+    ),
+    (
+        [P1, "SELECT * FROM \"songs\" WHERE artist IN ['a', 'a'] AND year = 1"],
+        IN_SECOND + "Overlapping conditions with range keys are not supported in where clause",
+    ),
+    (
+        [INSERT, 'DELETE FROM "people" WHERE id = {}'],
+        IN_SECOND + "Key value must be of type S, N, or B. Key name: id, Key type: M",
+    ),
+    (
+        [P1, "SELECT * FROM \"people\" WHERE id = 'p2' AND age = 1"],
+        IN_SECOND
+        + "Select statements within ExecuteTransaction must specify the primary key in the where clause.",
+    ),
     ([INSERT, INSERT], "Transaction request cannot include multiple operations on one item"),
     (
         [P1, 'SELECT * FROM "songs"'],
@@ -385,7 +437,7 @@ WHOLE: list[tuple[list[str], str]] = [
         [INSERT, 'EXISTS(SELECT * FROM "people" WHERE age = 1)'],
         IN_SECOND + "EXISTS() must contain a single item read with additional condition",
     ),
-    ([INSERT, "garbage"], "Statement wasn't well formed, can't be processed: Expected data manipulation"),
+    ([INSERT, "garbage"], "Unsupported operation: Id"),
     (
         [INSERT, "INSERT INTO \"people\" VALUE {'id': ''}"],
         "One or more parameter values are not valid. The AttributeValue for a key attribute "
@@ -403,8 +455,27 @@ def test_errors_of_the_whole_transaction(library: Library, statements: list[str]
 
 def test_a_missing_table_rejects_the_whole_transaction(library: Library) -> None:
     with refused("ResourceNotFoundException"):
-        library.transact(library.member(INSERT), library.member("INSERT INTO \"none\" VALUE {'id': 'x'}"))
+        library.transact(library.member(INSERT), library.member("DELETE FROM \"none\" WHERE id = 'x'"))
     assert library.get("people", id="n") is None
+
+
+def test_an_insert_into_a_missing_table_cancels(library: Library) -> None:
+    """Source: errors.md section 8."""
+    reasons = cancelled(
+        library, library.member(INSERT), library.member("INSERT INTO \"none\" VALUE {'id': 'x'}")
+    )
+    assert reasons == [
+        {"Code": "None"},
+        {"Code": "ResourceNotFound", "Message": "Requested resource not found"},
+    ]
+
+
+def test_a_duplicate_in_a_transaction_returns_no_item(library: Library) -> None:
+    """Source: new-features.md section 1."""
+    member = library.member(
+        "INSERT INTO \"people\" VALUE {'id': 'p1'}", ReturnValuesOnConditionCheckFailure="ALL_OLD"
+    )
+    assert cancelled(library, member) == [DUPLICATE]
 
 
 def test_an_oversized_insert_rejects_the_whole_transaction(library: Library) -> None:
@@ -451,6 +522,17 @@ def test_a_transaction_is_executed_once_per_token(library: Library) -> None:
     assert again["ConsumedCapacity"][0]["ReadCapacityUnits"] == 2
     with refused("IdempotentParameterMismatchException"):
         library.transact(library.member(INSERT), **request)
+
+
+def test_a_token_is_bound_to_the_failure_mode_whose_default_is_none(library: Library) -> None:
+    """Source: errors.md section 8."""
+    statement = "UPDATE \"people\" SET age = age + 1 WHERE id = 'p1'"
+    mode = "ReturnValuesOnConditionCheckFailure"
+    library.transact(library.member(statement), ClientRequestToken="once")
+    library.transact(library.member(statement, **{mode: "NONE"}), ClientRequestToken="once")
+    assert (library.get("people", id="p1") or {})["age"] == 31
+    with refused("IdempotentParameterMismatchException"):
+        library.transact(library.member(statement, **{mode: "ALL_OLD"}), ClientRequestToken="once")
 
 
 def test_a_token_is_forgotten_after_ten_minutes(open_process: Callable[..., InProcess], clock: Any) -> None:

@@ -31,9 +31,9 @@ def cases() -> list[tuple[str, str, str]]:
     """(source, statement, text) of every case in the script."""
     found = []
     for block in SCRIPT.read_text("utf-8").split("\nsource: ")[1:]:
-        head, _, text = block.rstrip("\n").partition("\n! ")
+        head, _, text = block.partition("\n! ")
         source, _, statement = head.partition("\n")
-        found.append((source, statement, text))
+        found.append((source, statement, text.partition("\n")[0]))
     return found
 
 
@@ -52,18 +52,22 @@ def operands(operator: str, count: int) -> str:
     )
 
 
+TOO_MANY = "The IN operator is provided with too many operands; number of operands: 101"
 LONG: list[tuple[str, str, str]] = [
     (
         "limits.md section 3",
         "NOT " * 301 + "rank = 1",
         "The expression contains too many operators; operator count: 301",
     ),
-    ("limits.md section 4", f"rank IN [{', '.join(map(str, range(101)))}]", operands("IN", 101)),
+    ("errors.md section 8", f"rank IN [{', '.join(map(str, range(101)))}]", TOO_MANY),
+    ("errors.md section 8", f"NOT size(title) IN ({', '.join(map(str, range(101)))})", TOO_MANY),
     ("limits.md section 4", f"artist IN [{', '.join(map(repr, map(str, range(51))))}]", operands("IN", 51)),
 ]
 
 
-@pytest.mark.parametrize(("source", "where", "text"), LONG, ids=["operators", "options", "keys"])
+@pytest.mark.parametrize(
+    ("source", "where", "text"), LONG, ids=["operators", "options", "negated options", "keys"]
+)
 def test_too_long_parts_are_rejected(library: Library, source: str, where: str, text: str) -> None:
     with invalid(text):
         library.run(f'SELECT * FROM "songs" WHERE {where}')
@@ -97,10 +101,16 @@ def test_insert_into_an_index_is_rejected(library: Library) -> None:
         library.run("INSERT INTO\n\"songs\".\"by_genre\" VALUE {'genre': 'x'}")
 
 
-@pytest.mark.parametrize("parameters", [(), ("p1", "p2")])
-def test_parameters_are_as_many_as_the_statement_has(library: Library, parameters: tuple[str, ...]) -> None:
+def test_a_statement_needs_its_parameters_and_may_have_more(library: Library) -> None:
+    """Source: errors.md section 8."""
+    statement = 'SELECT * FROM "people" WHERE id = ?'
     with invalid("Number of parameters in request and statement don't match."):
-        library.run('SELECT * FROM "people" WHERE id = ?', *parameters)
+        library.run(statement)
+    assert library.run(statement, "p1", "p2") == [PEOPLE[0]]
+    with invalid("The parameter cannot be converted to a numeric value: x"):
+        library.run('SELECT * FROM "none" WHERE id = ?', Parameters=[{"S": "p1"}, {"N": "x"}])
+    error = library.batch(library.member(statement, "p1", "p2"))["Responses"][0]["Error"]
+    assert error["Message"] == "Number of parameters in request and statement don't match."
 
 
 @pytest.mark.parametrize(
@@ -123,22 +133,44 @@ def test_parameters_are_valid_values(library: Library, value: dict[str, Any], te
         library.dynamodb.execute_statement(Statement=statement, Parameters=[value])
 
 
+NESTED = "Nesting Levels have exceeded supported limits"
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"L": []}
+    for _ in range(levels - 1):
+        value = {"L": [value]}
+    return value
+
+
 def test_nesting_has_a_limit(library: Library) -> None:
-    """Source: limits.md section 2; errors.md section 6.2. Literals, and parameters inside literals."""
-    text = (
-        "Nesting Levels have exceeded supported limits: "
-        "Attributes in the item have nested levels beyond supported limit"
-    )
-    deepest = "[" * 31 + "]" * 31
-    library.run(f"UPDATE \"people\" SET a = {deepest} WHERE id = 'p1'")
-    with invalid(text):
-        library.run(f"UPDATE \"people\" SET a = [{deepest}] WHERE id = 'p1'")
-    inner: Any = []
-    for _ in range(29):
-        inner = [inner]
-    library.run("UPDATE \"people\" SET a = [?] WHERE id = 'p1'", inner)
-    with invalid(text):
-        library.run("UPDATE \"people\" SET a = [[?]] WHERE id = 'p1'", inner)
+    """Source: errors.md section 8. A value has 32 levels, but the item that holds it is one level more."""
+    update = "UPDATE \"people\" SET a = {} WHERE id = 'p1'"
+    for literal, parameters in (("[" * 31 + "]" * 31, []), ("?", [nested(31)]), ("[?]", [nested(30)])):
+        library.run(update.format(literal), **({"Parameters": parameters} if parameters else {}))
+    for literal, parameters in (("[" * 32 + "]" * 32, []), ("?", [nested(32)]), ("[?]", [nested(31)])):
+        members = {"Parameters": parameters} if parameters else {}
+        with invalid(NESTED):
+            library.run(update.format(literal), **members)
+        with invalid(NESTED):
+            library.run(f"INSERT INTO \"people\" VALUE {{'id': 'n', 'a': {literal}}}", **members)
+        with refused("ConditionalCheckFailedException"):
+            library.run(update.format(literal) + " AND age = 1", **members)
+        with refused("DuplicateItemException"):
+            library.run(f"INSERT INTO \"people\" VALUE {{'id': 'p1', 'a': {literal}}}", **members)
+        assert library.run(f'SELECT * FROM "people" WHERE a = {literal}', **members) == []
+
+
+@pytest.mark.parametrize("statement", ["garbage", 'SELECT * FROM "none" WHERE id = ?'])
+def test_the_nesting_of_parameters_is_checked_before_the_statement(library: Library, statement: str) -> None:
+    """Source: errors.md section 8."""
+    with invalid(NESTED + ": Attributes in the item have nested levels beyond supported limit"):
+        library.run(statement, Parameters=[nested(33)])
+    read = library.member('SELECT * FROM "people" WHERE id = ?', "p1")
+    deep = library.member("UPDATE \"people\" SET a = ? WHERE id = 'p1'", Parameters=[nested(33)])
+    failed, found = library.batch(deep, read)["Responses"]
+    assert failed["Error"]["Message"].startswith(NESTED)
+    assert "Item" in found
 
 
 EMPTY_KEY = (
@@ -158,6 +190,13 @@ EMPTY_KEY = (
             "One or more parameter values were invalid: "
             "Size of hashkey has exceeded the maximum size limit of2048 bytes",
         ),
+        (
+            "artist IN [?]",
+            "x" * 2049,
+            "One or more parameter values were invalid: "
+            "Size of hashkey has exceeded the maximum size limit of2048 bytes",
+        ),
+        ("artist IN [?, 'a'] AND artist <> ''", "", f"{EMPTY_KEY}artist"),
     ],
 )
 def test_a_keyed_read_checks_its_partition_key_as_query_does(
@@ -165,6 +204,28 @@ def test_a_keyed_read_checks_its_partition_key_as_query_does(
 ) -> None:
     with invalid(text):
         library.run(f'SELECT * FROM "songs" WHERE {where}', value)
+
+
+LONG_SORT_KEY = (
+    "One or more parameter values were invalid: "
+    "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"
+)
+
+
+@pytest.mark.parametrize(
+    "where", ["sk = ?", "sk > ?", "sk BETWEEN '' AND ?", "begins_with(sk, ?)", "sk IN [?]", "? >= sk"]
+)
+def test_every_value_of_a_sort_key_is_measured(dynamodb: Any, create: Callable[..., str], where: str) -> None:
+    """Source: errors.md section 8. Several ranges are not measured."""
+    name = create("pk:S", "sk:S", gsi={"index": ("a:S", "sk:S", "ALL")})
+    run = dynamodb.execute_statement
+    for source, key in ((f'"{name}"', "pk"), (f'"{name}"."index"', "a")):
+        statement = f"SELECT * FROM {source} WHERE {key} = 'a' AND {where}"
+        assert run(Statement=statement, Parameters=[{"S": "x" * 1024}])["Items"] == []
+        with invalid(LONG_SORT_KEY):
+            run(Statement=statement, Parameters=[{"S": "x" * 1025}])
+        several = f"SELECT * FROM {source} WHERE {key} = 'a' AND {where} OR {key} = ?"
+        assert run(Statement=several, Parameters=[{"S": "x" * 1025}, {"S": "y" * 2049}])["Items"] == []
 
 
 def test_limit_is_at_least_one(library: Library) -> None:

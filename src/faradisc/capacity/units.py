@@ -86,6 +86,9 @@ class Consumed:
     global_indexes: dict[str, int] = field(default_factory=dict)
     vector_indexes: dict[str, int] = field(default_factory=dict)
     """VectorWriteRequestBytes, which do not count as units."""
+    failed: int = 0
+    """Of members of a batch with false conditions: they count in the sum and not in the table's part
+    (capacity-consumption.md section 3)."""
 
     def add_vector_index(self, name: str, size_bytes: int) -> None:
         self.vector_indexes[name] = self.vector_indexes.get(name, 0) + size_bytes
@@ -95,7 +98,7 @@ class Consumed:
         arm[name] = arm.get(name, 0) + half_units
 
     def total(self) -> int:
-        return self.table + sum(self.local_indexes.values()) + sum(self.global_indexes.values())
+        return self.table + self.failed + sum(self.local_indexes.values()) + sum(self.global_indexes.values())
 
     def describe(self, detail: str, *, transaction: str | None = None) -> dict[str, Any]:
         """Returns the ConsumedCapacity member for ReturnConsumedCapacity TOTAL or INDEXES.

@@ -3,7 +3,9 @@
 All are reads or all are writes, each of one item, and no item twice. An error of one statement is the Error
 in its response, and the others are executed; an error of the batch fails all of it.
 
-Checks: per statement those of statements.py, key, key values -> reads and writes mixed -> an item twice.
+Checks: reads and writes mixed -> per statement those of statements.py, key, key values -> an item twice. A
+statement with unreadable parameters is in no mix. TableName stands beside the errors that a table finds:
+false conditions, lengths of keys, a changed key.
 Source: expressions.md section 7, errors.md section 8; charges, capacity-consumption.md section 3.
 """
 
@@ -32,14 +34,23 @@ from faradisc.errors import (
     TransactionConflictException,
     ValidationException,
 )
-from faradisc.language.expressions import Condition
 from faradisc.language.partiql import errors
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.model.values.attribute import Item
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.consumption import Charges
-from faradisc.operations.statements import Prepared, Write, apply_write, prepare, reject_exists, write_of
+from faradisc.operations.statements import (
+    Prepared,
+    Write,
+    apply_write,
+    check_key_types,
+    check_parameters,
+    key_of,
+    prepare,
+    reject_exists,
+    write_of,
+)
 
 _CODES: Final[dict[type[ApiError], str]] = {
     ConditionalCheckFailedException: "ConditionalCheckFailed",
@@ -60,7 +71,6 @@ _CODES: Final[dict[type[ApiError], str]] = {
 @dataclass(slots=True)
 class _Read:
     key: Item
-    condition: Condition | None
     consistent: bool
 
 
@@ -71,11 +81,16 @@ class _Member:
     prepared: Prepared | None = None
     action: _Read | Write | None = None
     response: dict[str, Any] | None = None
+    names_table: bool = False
+    """Whether an error has the name of the table beside it."""
+    returns_item: bool = False
+    """Whether a false condition returns the item."""
 
     def fail(self, error: ApiError) -> None:
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
-        self.response = {"Error": {"Code": code, "Message": error.message}}
-        if self.prepared is not None and code in ("ConditionalCheckFailed", "DuplicateItem"):
+        self.response = {"Error": {"Code": code, "Message": error.message, **error.extra}}
+        named = self.names_table or code in ("ConditionalCheckFailed", "DuplicateItem")
+        if self.prepared is not None and named:
             self.response["TableName"] = self.prepared.table.name
 
     def mark_throttled(self, throttle: Throttle) -> None:
@@ -84,7 +99,7 @@ class _Member:
 
 async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
     requests = call.request["Statements"]
-    _check_not_mixed(requests)
+    _check_not_mixed(call, requests)
     members = [_member(backend, call, request) for request in requests]
     _check_distinct(members)
     charges = Charges()  # those of failed statements included
@@ -106,11 +121,12 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
     return result
 
 
-def _check_not_mixed(requests: list[dict[str, Any]]) -> None:
+def _check_not_mixed(call: Call, requests: list[dict[str, Any]]) -> None:
     """Raises StatementError when both reads and writes are among the statements that can be parsed."""
     reads = set()
     for request in requests:
         try:
+            check_parameters(call, request)
             reads.add(parse_statement(request["Statement"]).reads)
         except ValidationException:
             continue  # reported in the response of the statement
@@ -119,18 +135,24 @@ def _check_not_mixed(requests: list[dict[str, Any]]) -> None:
 
 
 def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
-    member = _Member()
+    member = _Member(returns_item=request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD")
     try:
         prepared = member.prepared = prepare(backend, call, request)
         reject_exists(prepared)
+        check_key_types(prepared)
         if not prepared.statement.reads:
+            if prepared.item is None:
+                key_of(prepared)
+            member.names_table = True
             member.action = write_of(prepared)
         else:
-            one = prepared.read_item() if prepared.statement.source.index is None else None
-            if one is None:
+            key = prepared.read_key()
+            if key is None:
                 raise errors.StatementError(errors.BATCH_SELECT_WITHOUT_KEY)
-            check_key(one[0], prepared.table.key)
-            member.action = _Read(*one, request.get("ConsistentRead", False))
+            member.names_table = True
+            check_key(key, prepared.table.key)
+            member.action = _Read(key, request.get("ConsistentRead", False))
+        member.names_table = False
     except ApiError as error:
         member.fail(error)
     return member
@@ -170,7 +192,7 @@ async def _read(backend: Backend, member: _Member, read: _Read, charges: Charges
         backend.store, table, read.key, consistent=read.consistent, in_insights=False
     )
     charges[prepared.table_name].table += half_units
-    shown = shape_items([found] if found is not None else [], read.condition, prepared.columns)
+    shown = shape_items([found] if found is not None else [], None, prepared.columns)
     member.response = {"TableName": prepared.table.name, **({"Item": shown[0]} if shown else {})}
 
 
@@ -180,9 +202,8 @@ async def _write(backend: Backend, member: _Member, write: Write, charges: Charg
     try:
         outcome = await apply_write(backend, write)
     except ConditionFailed as failed:
-        charges[prepared.table_name].table += failed_half_units(failed.change, failed.image)
-        # ReturnValuesOnConditionCheckFailure is accepted and has no effect (new-features.md section 1).
-        raise write.failure(failed, with_item=False) from None
+        charges[prepared.table_name].failed += failed_half_units(failed.change, failed.image)
+        raise write.failure(failed, with_item=member.returns_item) from None
     outcome.add_cost_to(charges[prepared.table_name])
     returned = write.returned(outcome)
     member.response = {"TableName": prepared.table.name}

@@ -13,7 +13,7 @@ still have a NextToken; partition keys given by IN are read in pages of up to 10
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import cmp_to_key
 from typing import Any, Final
 
 from faradisc.capacity import units
@@ -24,20 +24,26 @@ from faradisc.engine.tables.reads import Page, read_and_charge, read_page, shape
 from faradisc.engine.tables.table import Index, Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
-from faradisc.language.expressions.key_condition import KeyCondition
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.planner import Plan, check_key_types, plan_of
-from faradisc.language.partiql.syntax import Order, Select
+from faradisc.language.partiql.planner import Plan, Selection, check_key_type, plan_of
+from faradisc.language.partiql.syntax import Insert, Order, Select
 from faradisc.language.partiql.token import decode_token, encode_token
-from faradisc.limits import PAGE_BYTES_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
-from faradisc.model.values.attribute import AttributeValue, Item, compare
+from faradisc.model.values.attribute import Item, compare
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.query import key_range_of
 from faradisc.operations.search import Search, answer_page, needs_items
-from faradisc.operations.statements import Prepared, apply_write, prepare, reject_exists, write_of
+from faradisc.operations.statement_ranges import key_ranges_of
+from faradisc.operations.statements import (
+    Prepared,
+    apply_write,
+    check_key_types,
+    key_of,
+    prepare,
+    reject_exists,
+    write_of,
+)
 
 LIST_PAGE_ITEMS_MAX: Final = 10
 """Evaluated items of one page of partition keys given by IN (limits.md section 4)."""
@@ -56,6 +62,9 @@ async def execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
 
 async def _write(backend: Backend, call: Call, prepared: Prepared) -> dict[str, Any]:
     request = call.request
+    if not isinstance(prepared.statement.body, Insert):
+        key_of(prepared)
+    check_key_types(prepared)
     write = write_of(prepared)
     try:
         outcome = await apply_write(backend, write)
@@ -88,11 +97,13 @@ async def _select(
         if one is not None:
             return await _get(backend, call, prepared, *one)
     plan = plan_of(select.where, prepared.values, key)
-    for condition in plan.conditions or ():
-        check_searched_key(condition, key)
-    if select.order and plan.conditions is None:
-        raise errors.StatementError(errors.ORDER_WITHOUT_KEY)
-    return await _search(backend, call, prepared, _Reading(table, index, select, plan), position)
+    reading = _Reading(table, index, select, plan)
+    if select.order:
+        _check_order_fits(select, plan, key)
+    for selection in plan.ranges or ():
+        for condition in selection:
+            check_searched_key(condition, key, measured=len(plan.ranges or ()) == 1)
+    return await _search(backend, call, prepared, reading, position)
 
 
 def _find_index(table: Table, select: Select, call: Call) -> Index | None:
@@ -112,11 +123,18 @@ def _find_index(table: Table, select: Select, call: Call) -> Index | None:
 
 def _check_order(select: Select, key: KeySchema) -> None:
     """Raises StatementError."""
-    if not select.where.conjuncts:
-        raise errors.StatementError(errors.ORDER_WITHOUT_WHERE)
     for order in select.order:
         if order.name not in key.names:
             raise errors.StatementError(errors.ORDER_BY_OTHER.format(name=order.name))
+
+
+def _check_order_fits(select: Select, plan: Plan, key: KeySchema) -> None:
+    """Raises StatementError for an order of rows that are not read by key, or of several partitions."""
+    if not plan.ranges:
+        raise errors.StatementError(errors.ORDER_WITHOUT_KEY)
+    partitions = {str(selection[0].hash_values) for selection in plan.ranges}
+    if len(partitions) > 1 and all(order.name not in key.hash for order in select.order):
+        raise errors.StatementError(errors.ORDER_WITHOUT_HASH)
 
 
 async def _get(
@@ -126,7 +144,8 @@ async def _get(
     if "NextToken" in call.request:
         raise errors.StatementError(errors.TOKEN_INVALID)
     table = prepared.table
-    check_key_types(key, table.key)
+    for name, value in key.items():
+        check_key_type(name, value, table.key)
     check_key(key, table.key)
     consistent = call.request.get("ConsistentRead", False)
     found, half_units = await read_and_charge(
@@ -144,12 +163,13 @@ async def _get(
 class _Reading:
     """The rows that a SELECT reads, and their order.
 
-    Partitions are read in the order of the WHERE clause, or sorted if ORDER BY names the partition key first.
-    An ORDER BY that names the sort key first merges several partitions, in pages as small as those of IN
-    (assumed: the reference does not say whether the service orders across partitions).
+    Partitions are read in the order of the WHERE clause, or sorted if ORDER BY names the partition key;
+    inside a partition, rows are in the order of their sort keys. ORDER BY without the sort key reverses it
+    (expressions.md section 7).
     """
 
     def __init__(self, table: Table, index: Index | None, select: Select, plan: Plan) -> None:
+        """Raises StatementError for ranges that overlap."""
         self.table = table
         self.index = index
         self.plan = plan
@@ -157,36 +177,32 @@ class _Reading:
         orders = {order.name: order for order in reversed(select.order)}
         key = self.placement.key
         by_range = orders.get(key.range[0]) if key.range else None
-        self.reverse = by_range is not None and by_range.descending
-        first = select.order[0].name if select.order else None
-        several = plan.conditions is not None and len(plan.conditions) > 1
-        self.merged = several and first is not None and first in key.range
-        by_hash = orders.get(key.hash[0])
-        self.key_ranges = self._key_ranges(None if self.merged else by_hash)
+        self.reverse = by_range.descending if by_range is not None else bool(orders)
+        self.key_ranges = self._key_ranges(orders.get(key.hash[0]))
 
     def _key_ranges(self, by_hash: Order | None) -> list[KeyRange]:
         """In reading order."""
-        placement = self.placement
-        if self.plan.conditions is None:
-            return [KeyRange(*bounds) for bounds in placement.hash_ranges(0, 1)]
-        conditions = list(self.plan.conditions)
-        if by_hash is not None:
-            conditions = _sorted_by_hash(conditions, descending=by_hash.descending)
-        return [key_range_of(placement, condition) for condition in conditions]
+        if self.plan.ranges is None:
+            return [KeyRange(*bounds) for bounds in self.placement.hash_ranges(0, 1)]
+        selections = self._sorted(self.plan.ranges, by_hash)
+        return key_ranges_of(self.placement, selections, reverse=self.reverse)
+
+    def _sorted(self, ranges: tuple[Selection, ...], by_hash: Order | None) -> Sequence[Selection]:
+        if by_hash is None:
+            return ranges
+
+        def compared(one: Selection, other: Selection) -> int:
+            return compare(one[0].hash_values[0], other[0].hash_values[0])
+
+        return sorted(ranges, key=cmp_to_key(compared), reverse=by_hash.descending)
 
     def behind(self, position: bytes) -> list[KeyRange]:
         """Returns the key ranges after a row. Raises StatementError for a row that none of them holds."""
-        at = self._key_range_at(position)
-        if self.merged:
-            return self._merged_behind(at, position)
-        rest = self.key_ranges[at].starting_after(position, reverse=self.reverse)
-        return [rest, *self.key_ranges[at + 1 :]]
-
-    def _key_range_at(self, position: bytes) -> int:
         at = self._find(self.key_ranges, position)
         if at is None:
             raise errors.StatementError(errors.TOKEN_INVALID)
-        return at
+        rest = self.key_ranges[at].starting_after(position, reverse=self.reverse)
+        return [rest, *self.key_ranges[at + 1 :]]
 
     def _find(self, key_ranges: Sequence[KeyRange], row_key: bytes) -> int | None:
         """Returns the position of the key range that holds a row."""
@@ -197,25 +213,6 @@ class _Reading:
                 return at
         return None
 
-    def _merged_behind(self, at: int, position: bytes) -> list[KeyRange]:
-        """Returns the key ranges after a row in the order of sort keys, and of partitions among equal
-        ones."""
-        tail = position[len(self._prefix(at)) :]
-        rest = []
-        for i, key_range in enumerate(self.key_ranges):
-            row_key = self._prefix(i) + tail
-            # A later partition may still have a row with an equal sort key.
-            if i <= at:
-                bound = row_key if self.reverse else row_key + b"\x00"
-            else:
-                bound = row_key + b"\x00" if self.reverse else row_key
-            rest.append(_narrowed(key_range, bound, reverse=self.reverse))
-        return rest
-
-    def _prefix(self, at: int) -> bytes:
-        assert self.plan.conditions is not None
-        return self.placement.collection(self.plan.conditions[at].hash_values)
-
     def half_units(self, key_ranges: Sequence[KeyRange], page: Page, *, consistent: bool) -> int:
         """Returns the cost of a page of several partitions: each is rounded like a Query of its own."""
         sizes = [0] * len(key_ranges)
@@ -224,76 +221,22 @@ class _Reading:
             at = self._find(key_ranges, self.placement.row_key(item_record.decode(payload)))
             assert at is not None, "a row lies where it was read"
             sizes[at] += item_record.size_of(payload)
-            if page.ended_by_bound and not self.merged:
+            if page.ended_by_bound:
                 count = at + 1
         return sum(units.read_half_units(size, consistent=consistent) for size in sizes[:count])
 
     async def read(
         self,
         backend: Backend,
-        key_ranges: list[KeyRange],
+        key_ranges: Sequence[KeyRange],
         limit: int | None,
         usage: PageUsage | None = None,
     ) -> Page:
-        if self.merged:
-            return await self._read_merged(backend, key_ranges, limit, usage)
         in_order = key_ranges[::-1] if self.reverse else key_ranges
-        return await self._page(backend, in_order, limit, usage)
-
-    async def _page(
-        self, backend: Backend, key_ranges: Sequence[KeyRange], limit: int | None, usage: PageUsage | None
-    ) -> Page:
         epoch = self.table.epoch
         return await read_page(
-            backend.store, key_ranges, epoch=epoch, limit=limit, reverse=self.reverse, usage=usage
+            backend.store, in_order, epoch=epoch, limit=limit, reverse=self.reverse, usage=usage
         )
-
-    async def _read_merged(
-        self, backend: Backend, key_ranges: list[KeyRange], limit: int | None, usage: PageUsage | None
-    ) -> Page:
-        """Returns rows of all partitions in the order of their sort keys.
-
-        A page of one partition shows its rows up to the last one read, so the first partition that ends there
-        ends this page. Cost: `limit` rows of every partition.
-        """
-        found: list[tuple[bytes, int, bytes, bool]] = []
-        for at, key_range in enumerate(key_ranges):
-            page = await self._page(backend, (key_range,), limit, usage)
-            for payload in page.records:
-                row_key = self.placement.row_key(item_record.decode(payload))
-                ends = page.ended_by_bound and payload is page.records[-1]
-                found.append((row_key[len(self._prefix(at)) :], at, payload, ends))
-        found.sort(key=lambda row: row[0], reverse=self.reverse)  # stable: equal sort keys stay in order
-        merged = Page()
-        for _, _, payload, ends in found:
-            merged.records.append(payload)
-            merged.size_bytes += item_record.size_of(payload)
-            if ends or len(merged.records) == limit or merged.size_bytes >= PAGE_BYTES_MAX:
-                merged.ended_by_bound = True
-                break
-        return merged
-
-
-def _narrowed(key_range: KeyRange, bound: bytes, *, reverse: bool) -> KeyRange:
-    """Returns the part of a key range after a bound, in reading direction."""
-    if reverse:
-        high = bound if key_range.high is None else min(bound, key_range.high)
-        return replace(key_range, high=max(high, key_range.low or b""))
-    low = bound if key_range.low is None else max(bound, key_range.low)
-    return replace(key_range, low=low if key_range.high is None else min(low, key_range.high))
-
-
-def _sorted_by_hash(conditions: list[KeyCondition], *, descending: bool) -> list[KeyCondition]:
-    """Returns partition keys in order. Requires distinct keys of one type."""
-
-    class Ordered:
-        def __init__(self, condition: KeyCondition) -> None:
-            self.value: AttributeValue = condition.hash_values[0]
-
-        def __lt__(self, other: Ordered) -> bool:
-            return compare(self.value, other.value) < 0
-
-    return sorted(conditions, key=Ordered, reverse=descending)
 
 
 async def _search(
@@ -302,12 +245,12 @@ async def _search(
     """Returns a page of a Query, of several, or of a Scan."""
     request, plan = call.request, reading.plan
     condition = prepared.conditions.of(plan.rest)
-    keyed = plan.conditions is not None
+    keyed = plan.ranges is not None
     # Only keyed reads reject a filter on attributes outside the index (expressions.md section 7).
     fetches_items = needs_items({}, reading.index, prepared.columns, condition if keyed else None)
     consistent = request.get("ConsistentRead", False)
     limit: int | None = request.get("Limit")
-    own_limit = (plan.is_list or reading.merged) and (limit is None or limit > LIST_PAGE_ITEMS_MAX)
+    own_limit = plan.is_list and (limit is None or limit > LIST_PAGE_ITEMS_MAX)
     search = Search(
         table=reading.table,
         index=reading.index,
@@ -322,7 +265,7 @@ async def _search(
         scans=not keyed,
     )
     page = await reading.read(backend, list(search.key_ranges), search.limit, search.usage)
-    if plan.conditions is not None and len(plan.conditions) > 1:
+    if plan.ranges is not None and len(plan.ranges) > 1:
         search.minimum_half_units = reading.half_units(search.key_ranges, page, consistent=consistent)
     last: bytes | None = None
     if page.ended_by_bound:

@@ -18,15 +18,17 @@ from faradisc.engine.tables.reads import shape_items
 from faradisc.engine.transactions.reading import read_items
 from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
+    NO_REASON,
     TOO_LARGE,
     Action,
 )
-from faradisc.errors import ValidationException
-from faradisc.language.expressions import Condition
+from faradisc.errors import ResourceNotFoundException, TransactionCanceledException, ValidationException
+from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.partiql import errors
+from faradisc.language.partiql.planner import check_key_type
 from faradisc.language.partiql.syntax import Delete, Exists, Insert, Update
 from faradisc.limits import TRANSACTION_BYTES_MAX
-from faradisc.model.values.attribute import Item
+from faradisc.model.values.attribute import ORDERED_TYPES, Item, type_of
 from faradisc.model.values.size import item_size, value_size
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.statements import Prepared, prepare, write_of
@@ -42,8 +44,8 @@ async def execute_transaction(backend: Backend, call: Call) -> dict[str, Any]:
     reading = [prepared.statement.reads for prepared in statements]
     if any(reading) and not all(reading):
         raise errors.StatementError(errors.TRANSACTION_MIXED)
-    for prepared in statements:
-        _ = prepared.table
+    for at, prepared in enumerate(statements):
+        _check_table(at, prepared, len(statements))
     if all(reading):
         return await _read(backend, call, statements)
     return await _write(backend, call, statements)
@@ -59,23 +61,42 @@ def _check_statement(at: int, prepared: Prepared) -> None:
         raise errors.in_transaction(at, errors.TRANSACTION_INDEX)
 
 
+def _check_table(at: int, prepared: Prepared, count: int) -> None:
+    """Raises ApiError for a missing table, and for a key value of a type that no key has."""
+    body = prepared.statement.body
+    if prepared.is_of_missing_table and isinstance(body, Insert):
+        missing = ResourceNotFoundException()
+        reasons = [NO_REASON] * count
+        reasons[at] = {"Code": "ResourceNotFound", "Message": missing.message}
+        raise TransactionCanceledException(reasons)
+    one = prepared.one_item() if not isinstance(body, Insert) else None
+    for name, value in (one[0] if one is not None else {}).items():
+        if type_of(value) not in ORDERED_TYPES:
+            try:
+                check_key_type(name, value, prepared.table.key)
+            except KeyConditionError as error:
+                raise errors.in_transaction(at, str(error.message)) from None
+    _ = prepared.table
+
+
 # --- Reads ---------------------------------------------------------------------------------------
 
 
 async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dict[str, Any]:
     keys: list[Item] = []
-    conditions: list[Condition | None] = []
     for at, prepared in enumerate(statements):
-        one = prepared.read_item()
-        if one is None:
+        try:
+            key = prepared.read_key()
+        except ValidationException as error:
+            raise errors.in_transaction(at, str(error.message)) from None
+        if key is None:
             raise errors.in_transaction(at, errors.TRANSACTION_SELECT_WITHOUT_KEY)
-        keys.append(one[0])
-        conditions.append(one[1])
+        keys.append(key)
     targets = [(prepared.table, key) for prepared, key in zip(statements, keys, strict=True)]
     found = await read_items(backend.store, targets, backend.conflicts, [None] * len(keys), in_insights=False)
     responses: list[dict[str, Any]] = []
-    for prepared, condition, (item_record, _) in zip(statements, conditions, found, strict=True):
-        shown = shape_items([item_record] if item_record is not None else [], condition, prepared.columns)
+    for prepared, (item_record, _) in zip(statements, found, strict=True):
+        shown = shape_items([item_record] if item_record is not None else [], None, prepared.columns)
         responses.append({"Item": shown[0]} if shown else {})
     names = [prepared.table_name for prepared in statements]
     return {"Responses": responses, **report_reads(call, names, [cost for _, cost in found])}
@@ -95,8 +116,19 @@ async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> di
     targets = [(a.change.part, a.change.row_key) for a in actions if a.change is not None]
     if len(set(targets)) != len(targets):
         raise ValidationException(DUPLICATE_TARGET)
-    report = await write_transaction(backend, call, actions, {"TransactStatements": requests})
+    report = await write_transaction(backend, call, actions, _fingerprint(requests))
     return {"Responses": [], **report}
+
+
+def _fingerprint(requests: list[dict[str, Any]]) -> dict[str, Any]:
+    """Returns what makes two requests with one token the same. NONE is the default of the failure mode."""
+    default = ("ReturnValuesOnConditionCheckFailure", "NONE")
+    return {
+        "TransactStatements": [
+            {name: value for name, value in request.items() if (name, value) != default}
+            for request in requests
+        ]
+    }
 
 
 def _payload(prepared: Prepared) -> int:

@@ -1,8 +1,9 @@
 """What the three PartiQL operations share: preparing a statement, and its writes.
 
-Order of checks: well-formed text, numbers -> an index with keys of several attributes -> unsupported features
--> parameters -> conditions and updates -> table -> index -> keys. The second check uses the table before it
-may be missing (new-features.md section 10), so a missing table is reported later than it is looked up.
+Order of checks: nesting of parameters -> well-formed text, numbers -> an index with keys of several
+attributes -> unsupported features -> parameters -> conditions and updates -> table -> index -> keys. The
+third check uses the table before it may be missing (new-features.md section 10), so a missing table is
+reported later than it is looked up.
 
 A write is a `Change`. The WHERE clause without the key becomes its condition:
 
@@ -15,8 +16,9 @@ Source: expressions.md section 7, errors.md section 8.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from faradisc.engine.tables.change import (
@@ -24,6 +26,7 @@ from faradisc.engine.tables.change import (
     UPDATE_TOO_LARGE,
     Change,
     ConditionFailed,
+    Image,
     Outcome,
     delete,
     keep,
@@ -35,23 +38,34 @@ from faradisc.errors import (
     DuplicateItemException,
     ModelledError,
     ResourceNotFoundException,
+    ValidationException,
 )
 from faradisc.language.expressions import Condition
 from faradisc.language.expressions import Update as BoundUpdate
-from faradisc.language.expressions.syntax import Predicate
+from faradisc.language.expressions.errors import KeyConditionError
+from faradisc.language.expressions.syntax import Constant, ValueRef
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.binder import Conditions, Values, bind_update, fill, fill_templates
+from faradisc.language.partiql.binder import Conditions, Values, bind_update, fill_item, fill_templates, fits
 from faradisc.language.partiql.columns import Columns
 from faradisc.language.partiql.parser import parse_statement
-from faradisc.language.partiql.planner import complete_key
-from faradisc.language.partiql.syntax import Delete, Exists, Insert, Returning, Select, Statement, Update
+from faradisc.language.partiql.planner import check_key_type, check_single_conditions, complete_key, plan_of
+from faradisc.language.partiql.syntax import (
+    Delete,
+    Exists,
+    Insert,
+    Returning,
+    Select,
+    Statement,
+    Update,
+    constant_value,
+)
+from faradisc.limits import NESTING_LEVELS_MAX
 from faradisc.model.values.attribute import AttributeValue, Item
-from faradisc.model.values.checks import check_value
+from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED, check_value
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.put_item import check_put_keys
+from faradisc.operations.statement_ranges import key_ranges_of
 from faradisc.operations.update_item import UpdateStep, returned
-
-_EXISTENCE = frozenset({"attribute_exists", "attribute_not_exists"})
 
 
 @dataclass(slots=True)
@@ -80,6 +94,10 @@ class Prepared:
             raise ResourceNotFoundException
         return self._table
 
+    @property
+    def is_of_missing_table(self) -> bool:
+        return self._table is None
+
     def one_item(self) -> tuple[Item, Condition | None] | None:
         """Returns the key that the WHERE clause fixes by equality, and the rest of it; None without such a
         key.
@@ -92,29 +110,34 @@ class Prepared:
         key, rest = found
         return key, self.conditions.of(rest)
 
-    def read_item(self) -> tuple[Item, Condition | None] | None:
-        """As `one_item`, for a SELECT among other statements.
+    def read_key(self) -> Item | None:
+        """Returns the key of a SELECT among other statements; None unless its conditions are exactly a key.
 
-        None also when it tests whether an attribute exists (errors.md section 8, captured). Assumed: all
-        other conditions are accepted.
+        Raises ValidationException for key ranges that overlap.
         """
-        for conjunct in self.statement.where.conjuncts:
-            for node in conjunct.program:
-                if isinstance(node, Predicate) and node.operator in _EXISTENCE:
-                    return None
-        return self.one_item()
+        where, table = self.statement.where, self.table
+        if self.statement.source.index is not None:
+            return None
+        found = complete_key(where, self.values, table.key)
+        if found is not None and not found[1]:
+            return found[0]
+        key_ranges_of(table.placement, plan_of(where, self.values, table.key).ranges or ())
+        return None
 
 
 def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepared:
     """Prepares one statement of a request. Raises ValidationException."""
+    parameters: list[AttributeValue] = request.get("Parameters", [])
+    check_parameters(call, request)
     statement = parse_statement(request["Statement"])
     table = _find_table(backend, call, statement)
     if statement.unsupported is not None:
         raise errors.StatementError(statement.unsupported)
-    parameters: list[AttributeValue] = request.get("Parameters", [])
     if not call.values_ok:
         for parameter in parameters:
-            check_value(parameter, call.wording)
+            check_value(parameter, call.wording, NESTING_LEVELS_MAX)
+    if len(parameters) > statement.parameters and call.operation != "ExecuteStatement":
+        raise errors.StatementError(errors.PARAMETER_COUNT)
     body = statement.body
     values = fill_templates(statement, parameters)
     prepared = Prepared(
@@ -123,13 +146,20 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
     if isinstance(body, Update):
         prepared.update = bind_update(body, values)
     elif isinstance(body, Insert):
-        item = fill(body.item, parameters)
+        item = fill_item(body.item, parameters)
         if "M" not in item:
             raise errors.malformed(errors.UNEXPECTED_TERM)
         prepared.item = item["M"]
     elif isinstance(body, Select) and body.paths is not None:
         prepared.columns = Columns(body.paths)
     return prepared
+
+
+def check_parameters(call: Call, request: Mapping[str, Any]) -> None:
+    """Raises ValidationException for a parameter that is nested too deep, before a statement is read."""
+    parameters = request.get("Parameters", ())
+    if not (call.values_ok or all(fits(parameter, NESTING_LEVELS_MAX) for parameter in parameters)):
+        raise ValidationException(NESTING_EXCEEDED)
 
 
 def _find_table(backend: Backend, call: Call, statement: Statement) -> Table | None:
@@ -184,7 +214,7 @@ class Write:
     step: UpdateStep | None = None
 
     def failure(self, failed: ConditionFailed, *, with_item: bool) -> ModelledError:
-        """Returns the error for a false condition."""
+        """Returns the error for a false condition; that of an INSERT never has the item."""
         if self.inserts:
             return DuplicateItemException()
         return failed.as_api_error(with_item=with_item)
@@ -197,6 +227,29 @@ class Write:
         return returned(mode, self.step, outcome)
 
 
+def check_key_types(prepared: Prepared) -> None:
+    """Raises KeyConditionError for a whole key with values of a wrong type, in the words of statements."""
+    schema = prepared.table.key
+    if isinstance(prepared.statement.body, Insert):
+        for name in schema.names:
+            value = (prepared.item or {}).get(name)
+            if value is not None and schema.types[name] not in value:
+                raise KeyConditionError(errors.KEY_TYPE_OF_TABLE.format(name=name))
+        return
+    found = complete_key(prepared.statement.where, prepared.values, schema)
+    for name, value in (found[0] if found is not None else {}).items():
+        check_key_type(name, value, schema)
+
+
+def key_of(prepared: Prepared) -> tuple[Item, Condition | None]:
+    """Returns the key that a write fixes, and the rest of its conditions. Raises StatementError."""
+    check_single_conditions(prepared.statement.where, prepared.table.key)
+    found = prepared.one_item()
+    if found is None:
+        raise errors.StatementError(errors.NO_KEY_EQUALITY)
+    return found
+
+
 def write_of(prepared: Prepared) -> Write:
     """Returns the change that a write statement makes. Raises ApiError."""
     body, table = prepared.statement.body, prepared.table
@@ -204,21 +257,20 @@ def write_of(prepared: Prepared) -> Write:
         item = prepared.item
         assert item is not None
         check_put_keys(item, table)
+        compute = partial(_stored, lambda _: item) if _is_deep(item.values()) else lambda _: item
         return Write(
-            Change(table, item, lambda _: item, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False),
-            inserts=True,
+            Change(table, item, compute, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False), inserts=True
         )
-    found = prepared.one_item()
-    if found is None:
-        raise errors.StatementError(errors.NO_KEY_EQUALITY)
-    key, rest = found
+    key, rest = key_of(prepared)
     check_key(key, table.key)
     if isinstance(body, Update):
         step = UpdateStep(table, key, prepared.update)
+        given = [action.operand for action in body.actions if isinstance(action.operand, Constant | ValueRef)]
+        values = [constant_value(operand, prepared.values) for operand in given]
         change = Change(
             table,
             key,
-            step,
+            partial(_stored, step) if _is_deep(values) else step,
             _present_and(rest),
             too_large=UPDATE_TOO_LARGE,
             written=step.written,
@@ -232,6 +284,18 @@ def write_of(prepared: Prepared) -> Write:
     return Write(Change(table, key, keep, _present_and(rest), in_insights=False))
 
 
+def _is_deep(values: Iterable[AttributeValue]) -> bool:
+    return not all(fits(value, NESTED_CONTAINERS_MAX) for value in values)
+
+
+def _stored(step: Callable[[Image], Item | None], image: Image) -> Item | None:
+    """Returns the item that a step makes. Raises StatementError if it has values nested too deep."""
+    item = step(image)
+    if item is not None and _is_deep(item.values()):
+        raise errors.StatementError(errors.NESTING_EXCEEDED)
+    return item
+
+
 async def apply_write(backend: Backend, write: Write) -> Outcome:
     """Makes a single write durable. Raises ConditionFailed, and what `apply_change` raises."""
     if backend.conflicts is not None:
@@ -240,6 +304,6 @@ async def apply_write(backend: Backend, write: Write) -> Outcome:
 
 
 def reject_exists(prepared: Prepared) -> None:
-    """Raises StatementError for EXISTS, which only transactions allow. Assumed: the text."""
+    """Raises StatementError for EXISTS, which only transactions allow."""
     if isinstance(prepared.statement.body, Exists):
-        raise errors.malformed(errors.NO_STATEMENT)
+        raise errors.StatementError(errors.EXISTS_OUTSIDE)

@@ -37,6 +37,11 @@ def query(pk: str, operator: Any = None, *operands: int) -> KeyCondition:
     return KeyCondition((s(pk),), (), operator, tuple(map(n, operands)))
 
 
+def read(*ranges: KeyCondition | tuple[KeyCondition, ...], rest: Any = (), is_list: bool = False) -> Plan:
+    selections = [each if isinstance(each, tuple) else (each,) for each in ranges]
+    return Plan(tuple(selections), rest, is_list)
+
+
 PLANS = [
     ("a = 1", Plan(None, (0,))),
     ("sk = 1", Plan(None, (0,))),
@@ -45,19 +50,26 @@ PLANS = [
     ("NOT pk = 'a'", Plan(None, (0,))),
     ("pk = 'a' OR sk = 1", Plan(None, (0,))),
     ("pk = a", Plan(None, (0,))),
-    ("pk = 'a'", Plan((query("a"),), ())),
-    ("pk = 'a' AND pk = 'b'", Plan((query("a"),), (1,))),
-    ("pk = 'a' AND sk = 1", Plan((query("a", "=", 1),), ())),
-    ("sk > 1 AND pk = 'a' AND sk = 5", Plan((query("a", "=", 5),), (0,))),
-    ("sk > 1 AND pk = 'a' AND sk < 5", Plan((query("a", ">", 1),), (2,))),
-    ("pk = 'a' AND sk BETWEEN 1 AND 2", Plan((query("a", "BETWEEN", 1, 2),), ())),
-    ("pk = 'a' AND sk <> 1", Plan((query("a"),), (1,))),
-    ("pk = 'a' AND sk IN (1)", Plan((query("a"),), (1,))),
-    ("pk IN ('b', 'a', 'b')", Plan((query("b"), query("a")), (), is_list=True)),
-    ("pk IN ('b') AND sk <= 1 AND a = 1", Plan((query("b", "<=", 1),), (2,), is_list=True)),
-    ("pk IN ()", Plan((), (), is_list=True)),
-    ("pk IN ('a') AND pk = 'b'", Plan((query("b"),), (0,))),
-    ("pk = 'b' OR pk = 'a'", Plan((query("b"), query("a")), ())),
+    ("pk = 'a'", read(query("a"))),
+    ("pk = 'a' AND pk = 'a'", read(query("a"))),
+    ("pk = 'a' AND pk = 'b'", read()),
+    ("pk = 'a' AND sk = 1", read(query("a", "=", 1))),
+    ("sk > 1 AND pk = 'a' AND sk < 5", read((query("a", ">", 1), query("a", "<", 5)))),
+    ("pk = 'a' AND sk BETWEEN 1 AND 2", read(query("a", "BETWEEN", 1, 2))),
+    ("pk = 'a' AND sk <> 1", read(query("a"), rest=(1,))),
+    ("pk = 'a' AND NOT sk IN [1]", read(query("a"), rest=(1,))),
+    ("pk = 'a' AND sk IN (1)", read(query("a", "=", 1))),
+    ("pk = 'a' AND sk IN (2, 1)", read(query("a", "=", 2), query("a", "=", 1))),
+    ("pk = 'a' AND (sk > 2 OR sk = 1)", read(query("a", ">", 2), query("a", "=", 1))),
+    ("pk = 'a' AND (sk > 2 OR a = 1)", read(query("a", ">", 2), query("a"), rest=(1,))),
+    ("pk = 'a' AND (b = 2 OR a = 1)", read(query("a"), rest=(1,))),
+    ("pk = 'a' AND sk = 1 OR pk = 'b' AND a = 1", read(query("a", "=", 1), query("b"), rest=(0,))),
+    ("pk IN ('b', 'a')", read(query("b"), query("a"), is_list=True)),
+    ("pk IN ('b', 'b')", read(query("b"), query("b"), is_list=True)),
+    ("pk IN ('b') AND sk <= 1 AND a = 1", read(query("b", "<=", 1), rest=(2,))),
+    ("pk IN []", read(is_list=True)),
+    ("pk IN ('a', 'b') AND pk = 'b'", read(query("b"), is_list=True)),
+    ("pk = 'b' OR pk = 'a'", read(query("b"), query("a"))),
 ]
 
 
@@ -67,14 +79,29 @@ def test_plans(where: str, plan: Plan) -> None:
 
 
 def test_parameters_can_be_keys() -> None:
-    assert planned("pk = ? AND sk >= ?", s("a"), n(2)) == Plan((query("a", ">=", 2),), ())
-    assert planned("pk IN ?", {"L": [s("a"), s("b")]}) == Plan((query("a"), query("b")), (), is_list=True)
+    assert planned("pk = ? AND sk >= ?", s("a"), n(2)) == read(query("a", ">=", 2))
+    assert planned("pk IN ?", {"L": [s("a"), s("b")]}) == read(query("a"), query("b"), is_list=True)
 
 
-@pytest.mark.parametrize("where", ["pk = 1", "pk = 'a' AND sk > 'b'", "pk IN ('a', NULL)", "pk = [1]"])
-def test_keys_of_another_type_are_refused(where: str) -> None:
-    with pytest.raises(ValidationException, match="Condition parameter type does not match schema type"):
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("pk = 1", "Key attribute's data type should match its data type in table's schema: Key pk"),
+        ("pk > 1", "Key attribute's data type should match its data type in table's schema: Key pk"),
+        ("pk = 'a' AND sk > 'b'", "Key attribute's data type should match .*: Key sk"),
+        ("pk IN ('a', NULL)", "Key value must be of type S, N, or B. Key name: pk, Key type: NULL"),
+        ("pk = [1]", "Key value must be of type S, N, or B. Key name: pk, Key type: L"),
+        ("a = 1 OR sk = TRUE", "Key value must be of type S, N, or B. Key name: sk, Key type: BOOL"),
+    ],
+)
+def test_keys_of_another_type_are_refused(where: str, text: str) -> None:
+    with pytest.raises(ValidationException, match=text):
         planned(where)
+
+
+def test_a_where_clause_of_too_many_ranges_is_a_scan() -> None:
+    pairs = " AND ".join(f"(sk = {at} OR a = {at})" for at in range(15))
+    assert planned(f"pk = 'a' AND {pairs}").ranges is None
 
 
 def test_a_parameter_of_in_is_a_list() -> None:
@@ -83,8 +110,8 @@ def test_a_parameter_of_in_is_a_list() -> None:
 
 
 def test_more_equalities_than_keys_in_a_list_are_a_scan() -> None:
-    assert planned(" OR ".join(f"pk = '{number}'" for number in range(51))).conditions is None
-    assert len(planned(" OR ".join(f"pk = '{number}'" for number in range(50))).conditions or ()) == 50
+    assert planned(" OR ".join(f"pk = '{number}'" for number in range(51))).ranges is None
+    assert len(planned(" OR ".join(f"pk = '{number}'" for number in range(50))).ranges or ()) == 50
 
 
 @pytest.mark.parametrize(
@@ -94,7 +121,7 @@ def test_more_equalities_than_keys_in_a_list_are_a_scan() -> None:
         ("x = 1 AND sk = 'no number' AND pk = 2", ({"pk": n(2), "sk": s("no number")}, (0,))),
         ("pk = 'a'", None),
         ("pk = 'a' AND sk > 1", None),
-        ("pk IN ('a') AND sk = 1", None),
+        ("pk IN ('a') AND sk = 1", ({"pk": s("a"), "sk": n(1)}, ())),
         ("(pk = 'a' OR pk = 'a') AND sk = 1", None),
     ],
 )

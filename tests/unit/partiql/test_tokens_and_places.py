@@ -23,7 +23,19 @@ def kinds(text: str) -> list[tuple[str, str]]:
         ("a-1", [("word", "a"), ("symbol", "-"), ("number", "1")]),
         ("<<1>>", [("symbol", "<<"), ("number", "1"), ("symbol", ">>")]),
         ("<=<>!=||", [("symbol", "<="), ("symbol", "<>"), ("symbol", "!="), ("symbol", "||")]),
-        ("?", [("parameter", "?")]),
+        ("? ?", [("parameter", "0"), ("parameter", "1")]),
+        ("`a b`", [("ion", "`a b`")]),
+        ("not  in", [("word", "not  in")]),
+        (
+            "1.2.3 1..2 1a a.1b",
+            [
+                ("number", "1.2"),
+                ("number", ".3"),
+                ("number", "1."),
+                ("number", ".2"),
+                *(("number", "1"), ("word", "a"), ("word", "a"), ("number", ".1"), ("word", "b")),
+            ],
+        ),
         ("a--b\nc", [("word", "a"), ("word", "c")]),
         ("a/* b\n */c/**/", [("word", "a"), ("word", "c")]),
         ("'--' '/*'", [("string", "--"), ("string", "/*")]),
@@ -37,7 +49,21 @@ def test_tokens(text: str, tokens: list[tuple[str, str]]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["#", "a # b", "`1`", "'a", '"a', "/* a", "/*/", "1e", "1e+", "1a", "1.2.3", "1..2", "é", "a.1b", "\x00"],
+    [
+        "#",
+        "a # b",
+        "`1",
+        "'a",
+        '"a',
+        "/* a",
+        "/*/",
+        "1e",
+        "1e+",
+        "é",
+        "\x00",
+        "1e2147483648",
+        "0.1e-2147483647",
+    ],
 )
 def test_unreadable(text: str) -> None:
     with pytest.raises(StatementError, match=r"^Statement wasn't well formed, can't be processed: $"):

@@ -96,9 +96,10 @@ def check_paths_into_keys(schema: TableSchema, *expressions: Condition | Project
 _NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"
 
 
-def check_searched_key(condition: KeyCondition, schema: KeySchema) -> None:
+def check_searched_key(condition: KeyCondition, schema: KeySchema, *, measured: bool | None = None) -> None:
     """Checks the values that key attributes are compared with by `=`. Raises ValidationException.
 
+    measured: whether the lengths of all keys count; None for those of the partition key.
     Assumed: other comparisons take empty values.
     """
     last = condition.operands if condition.operator == "=" else ()
@@ -107,8 +108,11 @@ def check_searched_key(condition: KeyCondition, schema: KeySchema) -> None:
     ):
         if is_empty(value):
             raise ValidationException(empty_key_message(name, type_of(value)))
-    for value in condition.hash_values:
-        _check_size(value, of_hash=True)
+    if measured is not False:
+        for value in condition.hash_values:
+            _check_size(value, of_hash=True)
+    for value in (*condition.range_equal, *condition.operands) if measured else ():
+        _check_size(value, of_hash=False)
 
 
 def check_filter_names(condition: Condition, key: KeySchema, parameter: str = "Filter Expression") -> None:

@@ -71,7 +71,7 @@ def _condition_reason(failed: ConditionFailed, action: Action) -> dict[str, Any]
     }
     if action.inserts:
         reason = {"Code": "DuplicateItem", "Message": DuplicateItemException.default_text}
-    item: Item | None = failed.image.item if action.returns_item else None
+    item: Item | None = failed.image.item if action.returns_item and not action.inserts else None
     if item is not None:
         reason["Item"] = item
     return reason

@@ -33,6 +33,7 @@ from faradisc.language.expressions.syntax import (
     ParsedCondition,
     Path,
     Predicate,
+    Truth,
     ValueRef,
 )
 from faradisc.language.expressions.syntax import Condition as ConditionTree
@@ -172,8 +173,15 @@ class _Size:
             raise errors.OperandType(operator="size", type=kind)
 
 
-Resolved: TypeAlias = AttributeValue | ResolvedPath | Reader | _Size
-"""An operand without placeholders: a value (dict), a path (tuple, or its reader) or a size."""
+@dataclass(slots=True)
+class _Truth:
+    """A condition as an operand, bound."""
+
+    test: Test
+
+
+Resolved: TypeAlias = AttributeValue | ResolvedPath | Reader | _Size | _Truth
+"""An operand without placeholders: a value (dict), a path (tuple, or its reader), a size or a condition."""
 
 
 def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
@@ -186,7 +194,11 @@ def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
         return placeholders.value(operand.name)  # type: ignore[union-attr]
     if isinstance(operand, Constant):
         return operand.value
+    if isinstance(operand, Truth):
+        return _Truth(_bind_program(operand.program, placeholders))
     assert isinstance(operand, Call)
+    if operand.name != "size":
+        return _Truth(_bind_predicate(Predicate(operand.name, operand.operands), placeholders))
     operands = []
     for inner in operand.operands:  # A loop, as a comprehension would be a second frame per nested call.
         operands.append(resolve(inner, placeholders))
@@ -196,6 +208,8 @@ def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
 def _bound(operand: Resolved) -> Bound:
     if type(operand) is tuple:
         return predicates.reader_of_path(operand)
+    if type(operand) is _Truth:
+        return predicates.truth_of(operand.test)
     return _size_reader(operand) if type(operand) is _Size else operand  # type: ignore[return-value]
 
 
@@ -207,6 +221,8 @@ def _immediate_type(operand: Resolved) -> str | None:
     """Returns the type of an operand that does not depend on the item; None for a path."""
     if type(operand) is dict:
         return type_of(operand)
+    if type(operand) is _Truth:
+        return "BOOL"
     return "N" if type(operand) is _Size else None
 
 
@@ -275,8 +291,9 @@ def _check_path(operator: str, operands: list[Resolved]) -> None:
 
 def _check_ordered(operator: str, operands: list[Resolved]) -> None:
     for operand in operands:
-        if type(operand) is dict and type_of(operand) not in ORDERED_TYPES:
-            raise errors.OperandType(operator=operator, type=type_of(operand))
+        kind = _immediate_type(operand)
+        if kind is not None and kind not in ORDERED_TYPES:
+            raise errors.OperandType(operator=operator, type=kind)
 
 
 def _check_between(operator: str, operands: list[Resolved]) -> None:

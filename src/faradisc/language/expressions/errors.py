@@ -124,6 +124,12 @@ class OperandCount(ExpressionError):
     )
 
 
+class TooManyOptions(ExpressionError):
+    """In PartiQL."""
+
+    template = "The IN operator is provided with too many operands; number of operands: {count}"
+
+
 class OperandsNotDistinct(ExpressionError):
     template = (
         "The first operand must be distinct from the remaining operands for this operator or function; "

@@ -209,6 +209,11 @@ def _contains(value: AttributeValue, sought: AttributeValue) -> bool:
     return kind == "B" and "B" in sought and a2b_base64(sought["B"]) in a2b_base64(value["B"])
 
 
+def truth_of(test: Test) -> Reader:
+    """Returns a reader of the outcome of a test as a BOOL."""
+    return lambda item: {"BOOL": test(item)}
+
+
 def size_of(operand: Bound) -> Reader:
     """Returns a reader of the size as a number; None for N, BOOL, NULL and missing values."""
     read = _reader(operand)

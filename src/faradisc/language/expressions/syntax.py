@@ -60,7 +60,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function used as an operand: `size` in conditions, `if_not_exists`, `list_append` in updates."""
+    """A function used as an operand: `size` in conditions, `if_not_exists`, `list_append` in updates.
+
+    In PartiQL any function of conditions: it is a BOOL then.
+    """
 
     name: str
     operands: tuple[Operand, ...]
@@ -72,7 +75,15 @@ class Arithmetic:
     operands: tuple[Operand, Operand]
 
 
-Operand: TypeAlias = Path | ValueRef | Constant | Call | Arithmetic
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """A condition used as an operand, in PartiQL: a BOOL."""
+
+    program: tuple[Condition, ...]
+    """All nodes, each after its parts."""
+
+
+Operand: TypeAlias = Path | ValueRef | Constant | Call | Arithmetic | Truth
 
 
 @dataclass(frozen=True, slots=True)

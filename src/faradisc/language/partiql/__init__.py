@@ -1,9 +1,9 @@
 """PartiQL: SELECT, INSERT, UPDATE, DELETE and EXISTS over one table.
 
-    lexer, syntax, parser, conditions, assignments, values    text to statements, cached per text
-    keywords                            the words that cannot be bare identifiers
+    lexer, keywords, expressions, grammar, tree      text to a tree of all that PartiQL's grammar knows
+    parser, conditions, assignments, values, paths   the tree to a statement (syntax), cached per text
     binder                              parameters into the trees of the expression language
-    planner                             the keys that a WHERE clause fixes: get, query or scan
+    planner                             the key ranges that a WHERE clause selects: get, query or scan
     columns                             the columns of a SELECT list
     token                               NextToken
     errors                              error texts

@@ -1,6 +1,6 @@
-"""Parses SET and REMOVE of UPDATE statements into actions of the expression language.
+"""Reads SET and REMOVE of UPDATE statements into actions of the expression language.
 
-    SET path = sum, ... REMOVE path, ...        in any order, as often as wanted
+    SET path = sum, ... REMOVE path        in any order, as often as wanted
     sum      = operand | operand "+" operand | operand "-" operand
     operand  = path | value | if_not_exists "(" path "," operand ")" | list_append "(" operand "," operand ")"
     SET path = set_add "(" path "," <<...>> ")"           ADD of the expression language
@@ -10,6 +10,8 @@ Source: expressions.md section 7, errors.md section 8.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 from faradisc.language.expressions.syntax import (
     Action,
@@ -22,12 +24,11 @@ from faradisc.language.expressions.syntax import (
     Verb,
 )
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.conditions import CALL_DEPTH_MAX
-from faradisc.language.partiql.cursor import Cursor
-from faradisc.language.partiql.lexer import Token
-from faradisc.language.partiql.paths import parse_path
+from faradisc.language.partiql.conditions import OPERAND_DEPTH_MAX, count_operators
+from faradisc.language.partiql.paths import path_of
 from faradisc.language.partiql.syntax import Value
-from faradisc.language.partiql.values import ARITHMETIC, at_value, parse_value
+from faradisc.language.partiql.tree import Node
+from faradisc.language.partiql.values import VALUES, Reading
 
 _FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 _SET_FUNCTIONS: dict[str, Verb] = {"set_add": "ADD", "set_delete": "DELETE"}
@@ -36,95 +37,72 @@ SetValue = tuple[Value, str, str]
 """Second argument of set_add or set_delete, the function, and the location for an error text."""
 
 
-def parse_changes(cursor: Cursor) -> tuple[tuple[Action, ...], tuple[SetValue, ...]]:
-    """Parses all SET and REMOVE clauses. Raises StatementError."""
-    actions: list[Action] = []
-    set_values: list[SetValue] = []
-    while True:
-        if cursor.skip("SET"):
-            actions += cursor.several(lambda: _parse_assignment(cursor, set_values))
-        elif cursor.skip("REMOVE"):
-            actions += cursor.several(lambda: Action("REMOVE", Path(parse_path(cursor))))
-        elif actions:
-            return tuple(actions), tuple(set_values)
+class Changes:
+    """The SET and REMOVE clauses of a statement."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._operators = 0
+        self.actions: list[Action] = []
+        self.set_values: list[SetValue] = []
+
+    def add(self, node: Node) -> None:
+        """Reads a clause. Raises ValidationException."""
+        if node.kind == "remove":
+            self.actions.append(Action("REMOVE", Path(path_of(node.parts[0], self._reading))))
+        elif node.kind == "set":
+            self.actions += map(self._assignment, node.parts)
         else:
-            raise errors.malformed(errors.NO_STATEMENT)
+            raise errors.StatementError(errors.UNSUPPORTED_OPERATION.format(name="Insert"))  # assumed
+        count_operators(self._operators)
 
+    def _assignment(self, node: Node) -> Action:
+        target, value = node.parts
+        path = Path(path_of(target, self._reading))
+        if value.kind == "call" and value.token.text.lower() in _SET_FUNCTIONS:
+            return self._set_function(value, path)
+        if value.kind != "op":
+            return Action("SET", path, self._operand(value))
+        self._operators += 1
+        operator = value.token.upper
+        if operator not in ("+", "-") or len(value.parts) != 2:
+            raise self._reading.error(errors.UNSUPPORTED_OPERATOR, value.token)
+        sign: Literal["+", "-"] = "+" if operator == "+" else "-"
+        left, right = map(self._term, value.parts)
+        return Action("SET", path, Arithmetic(sign, (left, right)))
 
-def _parse_assignment(cursor: Cursor, set_values: list[SetValue]) -> Action:
-    target = Path(parse_path(cursor))
-    cursor.expect("=")
-    if cursor.at_call() and cursor.token.text.lower() in _SET_FUNCTIONS:
-        return _parse_set_function(cursor, target, set_values)
-    opened = cursor.open_parentheses()
-    value = _parse_operand(cursor, 0)
-    while True:
-        if cursor.at("+") or cursor.at("-"):
-            if isinstance(value, Arithmetic):
-                # Assumed: one operation per assignment, as in update expressions.
-                cursor.note_at(errors.UNSUPPORTED_OPERATOR)
-            cursor.count_operator()
-            operator = cursor.advance().upper
-            right = _parse_enclosed(cursor)
-            value = Arithmetic("+" if operator == "+" else "-", (value, right))
-        elif cursor.token.upper in ARITHMETIC:
-            cursor.note_at(errors.UNSUPPORTED_OPERATOR)
-            cursor.advance()
-            _parse_enclosed(cursor)
-        elif opened:
-            cursor.expect(")")
-            opened -= 1
-        else:
-            return Action("SET", target, value)
+    def _term(self, node: Node) -> Operand:
+        if node.kind == "op":
+            # Assumed: one operation per assignment, as in update expressions.
+            raise self._reading.error(errors.UNSUPPORTED_OPERATOR, node.token)
+        return self._operand(node)
 
+    def _operand(self, node: Node, depth: int = 0) -> Operand:
+        if node.kind in ("name", "path"):
+            return Path(path_of(node, self._reading))
+        if node.kind in VALUES:
+            return self._reading.value(node)
+        if node.kind != "call":
+            raise self._reading.unsupported(node)
+        if depth >= OPERAND_DEPTH_MAX:
+            raise errors.malformed(errors.UNEXPECTED_TERM)
+        self._operators += 1
+        name = node.token.text.lower()
+        if name not in _FUNCTIONS:
+            raise self._reading.error(errors.UNRECOGNIZED_FUNCTION, node.token, name=name)
+        return Call(name, tuple([self._operand(part, depth + 1) for part in node.parts]))
 
-def _parse_enclosed(cursor: Cursor) -> Operand:
-    opened = cursor.open_parentheses()
-    operand = _parse_operand(cursor, 0)
-    for _ in range(opened):
-        cursor.expect(")")
-    return operand
-
-
-def _parse_operand(cursor: Cursor, depth: int) -> Operand:
-    if at_value(cursor):
-        return parse_value(cursor)
-    if not cursor.at_call():
-        return Path(parse_path(cursor))
-    if depth >= CALL_DEPTH_MAX:
-        raise errors.malformed(errors.UNEXPECTED_TERM)
-    cursor.count_operator()
-    token = cursor.advance()
-    name = token.text.lower()
-    if name not in _FUNCTIONS:
-        cursor.note_at(errors.UNRECOGNIZED_FUNCTION, token, name=name)
-    return Call(name, tuple(operand for operand, _ in _parse_arguments(cursor, depth)))
-
-
-def _parse_arguments(cursor: Cursor, depth: int) -> list[tuple[Operand, Token]]:
-    """Parses the operands of a call. Returns each with its first token."""
-
-    def parse(_: int) -> tuple[Operand, Token]:
-        token = cursor.token
-        return _parse_operand(cursor, depth + 1), token
-
-    return cursor.enclosed(")", parse)
-
-
-def _parse_set_function(cursor: Cursor, target: Path, set_values: list[SetValue]) -> Action:
-    cursor.count_operator()
-    token = cursor.advance()
-    name, verb = token.text.upper(), _SET_FUNCTIONS[token.text.lower()]
-    arguments = _parse_arguments(cursor, 0)
-    if len(arguments) != 2:
-        cursor.note_at(errors.SET_FUNCTION_ARITY, token, name=name)
-        return Action("REMOVE", target)
-    (first, first_token), (second, _) = arguments
-    at = cursor.location(first_token)
-    if first != target:
-        cursor.note_at(errors.SET_FUNCTION_FIRST, token, name=name)
-    elif not isinstance(second, Constant | ValueRef):
-        cursor.note_at(errors.SET_FUNCTION_SECOND, at=at, name=name)
-    else:
-        set_values.append((second, name, at))
-    return Action(verb, target, second)
+    def _set_function(self, node: Node, target: Path) -> Action:
+        self._operators += 1
+        token = node.token
+        name, verb = token.text.upper(), _SET_FUNCTIONS[token.text.lower()]
+        if len(node.parts) != 2:
+            raise self._reading.error(errors.SET_FUNCTION_ARITY, token, name=name)
+        first, second = [self._operand(part) for part in node.parts]
+        at = self._reading.at(node.parts[0].token)
+        if first != target:
+            raise self._reading.error(errors.SET_FUNCTION_FIRST, token, name=name)
+        if not isinstance(second, Constant | ValueRef):
+            raise errors.StatementError(errors.SET_FUNCTION_SECOND.format(at=at, name=name))
+        self.set_values.append((second, name, at))
+        return Action(verb, target, second)

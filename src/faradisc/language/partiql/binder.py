@@ -18,13 +18,14 @@ from faradisc.language.expressions.binder import Placeholders
 from faradisc.language.expressions.condition import condition_of_program
 from faradisc.language.expressions.predicates import all_of
 from faradisc.language.expressions.syntax import Condition as ConditionTree
-from faradisc.language.expressions.syntax import Constant, Predicate, ValueRef
+from faradisc.language.expressions.syntax import Constant, Path, Predicate, ValueRef
 from faradisc.language.expressions.update import update_of_actions
 from faradisc.language.partiql import errors, syntax
-from faradisc.language.partiql.syntax import BagOf, ListOf, MapOf, Parameter, Statement, Template, Where
-from faradisc.language.partiql.values import bag_of
+from faradisc.language.partiql.syntax import ListOf, MapOf, Parameter, Statement, Template, Where
+from faradisc.limits import IN_OPERANDS_MAX, NESTING_LEVELS_MAX
 from faradisc.model.values.attribute import SET_TYPES, AttributeValue, type_of
-from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED
+from faradisc.model.values.checks import NESTING_EXCEEDED
+from faradisc.model.values.path import text as path_text
 
 Values = dict[str, AttributeValue]
 """The values of a statement's templates, by the names of the references to them."""
@@ -35,7 +36,7 @@ def fill_templates(statement: Statement, parameters: Sequence[AttributeValue]) -
 
     Raises: ValidationException.
     """
-    if len(parameters) != statement.parameters:
+    if len(parameters) < statement.parameters:
         raise errors.StatementError(errors.PARAMETER_COUNT)
     return {str(at): fill(template, parameters) for at, template in enumerate(statement.templates)}
 
@@ -45,6 +46,13 @@ def fill(template: Template, parameters: Sequence[AttributeValue]) -> AttributeV
     if type(template) is Parameter:
         return parameters[template.index]
     return _checked_depth(_fill(template, parameters), template)
+
+
+def fill_item(template: Template, parameters: Sequence[AttributeValue]) -> AttributeValue:
+    """Returns the map of an INSERT, whose members nest as deep as values do. Raises ValidationException."""
+    if not isinstance(template, MapOf):
+        return fill(template, parameters)
+    return {"M": {name: fill(part, parameters) for name, part in template.parts}}
 
 
 def _fill(template: Template, parameters: Sequence[AttributeValue]) -> AttributeValue:
@@ -57,20 +65,19 @@ def _fill(template: Template, parameters: Sequence[AttributeValue]) -> Attribute
             return {"L": [_fill(part, parameters) for part in parts]}
         case MapOf(members):
             return {"M": {name: _fill(part, parameters) for name, part in members}}
-        case BagOf(parts, at):
-            return bag_of([_fill(part, parameters) for part in parts], at)
 
 
 def _checked_depth(value: AttributeValue, template: Template) -> AttributeValue:
     """Returns the value. Raises ValidationException when container and parameter together nest too deep."""
-    if isinstance(template, ListOf | MapOf) and not _fits(value, NESTED_CONTAINERS_MAX):
+    if isinstance(template, ListOf | MapOf) and not fits(value, NESTING_LEVELS_MAX):
         raise ValidationException(NESTING_EXCEEDED)
     return value
 
 
-def _fits(value: AttributeValue, levels: int) -> bool:
+def fits(value: AttributeValue, levels: int) -> bool:
+    """Returns whether a value has at most so many levels of maps and lists."""
     members = value["L"] if "L" in value else value["M"].values() if "M" in value else None
-    return members is None or (levels > 0 and all(_fits(member, levels - 1) for member in members))
+    return members is None or (levels > 0 and all(fits(member, levels - 1) for member in members))
 
 
 # --- Conditions ----------------------------------------------------------------------------------
@@ -103,19 +110,30 @@ class Conditions:
         condition = self._bound.get(at)
         if condition is None:
             conjunct, placeholders = self._conjuncts[at], self._placeholders
-            program = [_spread(node, placeholders) for node in conjunct.program]
+            program = [_checked(node, placeholders) for node in conjunct.program]
             condition = condition_of_program(program, conjunct.paths, placeholders)
             self._bound[at] = condition
         return condition
 
 
-def _spread(node: ConditionTree, placeholders: Placeholders) -> ConditionTree:
-    """Returns a node with IN in place of `IN ?`. Raises ExpressionError unless the parameter is a list."""
-    if type(node) is not Predicate or node.operator != "IN ?":
+def _checked(node: ConditionTree, placeholders: Placeholders) -> ConditionTree:
+    """Returns a node, IN in place of `IN ?`, after the checks of IN and BETWEEN that only statements have.
+
+    Raises ExpressionError. Source: errors.md section 8.
+    """
+    if type(node) is not Predicate or node.operator not in ("IN", "IN ?", "BETWEEN"):
         return node
-    operand, options = node.operands
-    assert isinstance(options, ValueRef)
-    return Predicate("IN", (operand, *map(Constant, spread_list(placeholders.value(options.name)))))
+    operand, *options = node.operands
+    if node.operator == "IN ?":
+        (listed,) = options
+        assert isinstance(listed, ValueRef)
+        node = Predicate("IN", (operand, *map(Constant, spread_list(placeholders.value(listed.name)))))
+    elif isinstance(operand, Path) and operand in options:
+        shown = path_text(placeholders.path(operand))
+        raise expression_errors.OperandsNotDistinct(operator=node.operator, operand=shown)
+    if len(node.operands) > IN_OPERANDS_MAX + 1:
+        raise expression_errors.TooManyOptions(count=len(node.operands) - 1)
+    return node
 
 
 def spread_list(value: AttributeValue) -> list[AttributeValue]:

@@ -27,23 +27,27 @@ def malformed(detail: str) -> StatementError:
 # --- Details of texts that are not well formed ---------------------------------------------------
 
 UNREADABLE = ""
-"""No sequence of tokens: an unconvertible literal, `#`, an open comment, string or Ion literal."""
-NO_STATEMENT = "Expected data manipulation"
+"""No sequence of tokens: an exponent that cannot be read, `#`, an open comment, string or Ion literal."""
+NO_CHANGE = "Expected data manipulation"
 TRAILING_TOKENS = "Unexpected token after expression"
+SECOND_STATEMENT = "Unexpected token after semicolon. (Only one query is allowed.)"
 UNEXPECTED_TERM = "Unexpected term"
 UNEXPECTED_KEYWORD = "Unexpected keyword"
-"""Assumed: the reference has "Unexpected term" only."""
+UNEXPECTED_OPERATOR = "Unexpected operator"
 PATH_COMPONENT = "Invalid path dot component"
-
-
-def expected(what: str) -> StatementError:
-    """Assumed: the reference shows no detail for a missing FROM, INTO, VALUE and the like."""
-    return malformed(f"Expected {what}")
+STAR_IS_NOT_ALONE = (
+    "Other expressions may not be present in the select list when '*' is used without dot notation."
+)
 
 
 # --- Texts of statements that cannot be executed -------------------------------------------------
 
 ALIASING = "Aliasing is not supported"
+NO_SOURCE = "Only select from a single table or index is supported."
+EXISTS_OUTSIDE = "EXISTS can only be used in ExecuteTransaction write requests."
+EMPTY_NAME = "Path component cannot be an empty string"
+MISSING_COMPARED = "MISSING must be compared using IS operator"
+NESTING_EXCEEDED = "Nesting Levels have exceeded supported limits"
 NO_KEY_EQUALITY = "Where clause does not contain a mandatory equality on all key attributes"
 EMPTY_BAG = "Empty bags are not supported"
 ON_AN_INDEX = "This operation is not supported on an index"
@@ -56,12 +60,14 @@ MULTI_ATTRIBUTE_KEYS = (
 TOKEN_MISMATCH = "NextToken does not match request"
 TOKEN_INVALID = "Invalid NextToken"
 PARAMETER_COUNT = "Number of parameters in request and statement don't match."
-"""Assumed: not in the reference; as clients report it."""
 ORDER_WITHOUT_WHERE = "Must have WHERE clause in the statement when using ORDER BY clause."
 ORDER_WITHOUT_KEY = (
     "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
 )
-"""Assumed: both not in the reference; as clients report them."""
+ORDER_WITHOUT_HASH = (
+    "Must have hash key in ORDER BY clause when more than one hash key condition specified in WHERE clause."
+)
+OVERLAPPING = "Overlapping conditions with range keys are not supported in where clause"
 
 # Templates. {at} is a location, {name} the word, function or operator there.
 
@@ -72,9 +78,19 @@ UNSUPPORTED_VALUE = "Unsupported data type: {name} under key {root} at {at}"
 UNSUPPORTED_CLAUSE = "Unsupported clause: {name} at {at}"
 """Assumed: as clients report it for LIMIT."""
 UNSUPPORTED_OPERATOR = "Unsupported operator: {name} at {at}"
-"""Assumed: `+` and the like in WHERE, LIKE."""
-UNSUPPORTED_TYPE = "Unsupported type: {name} at {at}"
-"""Assumed: an unknown type after IS."""
+"""Assumed: all but `+` and `-` in SET."""
+UNSUPPORTED_IN_CONDITION = "Unsupported operator in Condition Expression. Operator: {name}"
+UNSUPPORTED_OPERATION = "Unsupported operation: {name}"
+"""An expression that is a whole statement."""
+UNSUPPORTED_TOKEN = "Unsupported token in expression: {name} at {at}"
+UNSUPPORTED_TYPE = (
+    "Unsupported data type for IS operator: {name}Type. Supported data types are "
+    "[MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at {at}"
+)
+ION_LITERAL = "Ion Literals are not supported: {name} under key {root} at {at}"
+RESERVED_COLUMN = (
+    "Expected identifier or an expression but found unexpected keyword '{word}' in a select list."
+)
 UNEXPECTED_SOURCE = "Unexpected from source at {at}"
 """Assumed: as clients report it for FROM clauses that are no table or index name."""
 SINGLE_TABLE_ONLY = "FROM clause may only contain a single table name in data manipulation statements at {at}"
@@ -83,13 +99,19 @@ ON_AN_INDEX (errors.md section 8)."""
 SET_FUNCTION_FIRST = "The first argument to {name} must equal the assignment value at {at}"
 SET_FUNCTION_SECOND = "The second argument to {name} must be a value with type SET at {at}"
 SET_FUNCTION_ARITY = "{name} must have exactly two arguments at {at}"
-MIXED_BAG = "Bags must hold strings, numbers or binaries of one type under root at {at}"
-"""Assumed."""
+MIXED_BAG = "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
+_INVALID = "One or more parameter values were invalid: "
+NULL_IN_BAG = _INVALID + "Numeric sets may not contain null under {root}"
+DUPLICATE_NUMBERS = _INVALID + "Input collection [{members}] contains duplicates! under {root}"
+DUPLICATE_STRINGS = _INVALID + "Input collection [{members}] contains duplicates."
 RETURNING_IN_DELETE = (
     "Invalid returning clause: RETURNING {name} *. Only RETURNING ALL OLD * is allowed in DELETE statements."
 )
-ORDER_BY_OTHER = "Variable reference {name} in ORDER BY clause must be part of the primary key"
-"""Assumed: as clients report it."""
+ORDER_BY_OTHER = "Attribute {name} in ORDER BY clause must be part of the primary key"
+ORDER_BY_TYPE = "Argument to ORDER BY must be of type VariableReference. Type: {name} at {at}"
+KEY_TYPE = "Key value must be of type S, N, or B. Key name: {name}, Key type: {type}"
+KEY_TYPE_OF_TABLE = "Key attribute's data type should match its data type in table's schema: Key {name}"
+SEVERAL_ON_KEY = "Multiple conditions on same key {name}. Only single item Update/Insert/Delete are supported"
 
 
 def bad_number(error: number.NumberError, text: str, root: str) -> StatementError:

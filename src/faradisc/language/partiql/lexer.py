@@ -5,23 +5,26 @@
     string      '...' with '' for a quote
     number      digits, fraction, exponent          without a sign
     parameter   ?
+    ion         `...`                               an Ion literal
     symbol      ( ) [ ] { } , . : ; * / % + - = <> != < <= > >= << >> ||
     end         the empty token after the last one
 
-White space, `-- to the end of the line` and `/* block */` comments separate tokens. Anything else is an error
-of the whole text, before any parsing: `#`, backticks (there are no Ion literals), letters beyond ASCII
-outside quotes, an open string or comment, a number directly before a word.
+White space, `-- to the end of the line` and `/* block */` comments separate tokens. Some keywords that follow
+each other are one token, `NOT IN` for instance. Anything else is an error of the whole text, before any
+parsing: `#`, letters beyond ASCII outside quotes, an open string or comment, an exponent without digits or of
+more than 32 bits.
 
 Every alternative of the pattern is possessive or of fixed length, so the time is linear in the text.
 
-Source: expressions.md section 7, errors.md section 8.
+Source: expressions.md section 7, errors.md section 8; which keywords are one token, the open grammar of
+PartiQL (sources.md).
 """
 
 from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from faradisc.language.partiql import errors
 
@@ -32,6 +35,7 @@ class Kind(Enum):
     STRING = "string"
     NUMBER = "number"
     PARAMETER = "parameter"
+    ION = "ion"
     SYMBOL = "symbol"
     END = "end"
 
@@ -39,9 +43,10 @@ class Kind(Enum):
 class Token(NamedTuple):
     kind: Kind
     text: str
-    """As written; of a quoted token the content, with doubled quotes made single."""
+    """As written; of a quoted token the content, with doubled quotes made single; of a parameter its number,
+    counted from 0."""
     upper: str
-    """A word in upper case, or a symbol; empty for other tokens. Compared with keywords."""
+    """Words in upper case with one blank between them, or a symbol; empty for other tokens."""
     start: int
     end: int
 
@@ -53,18 +58,41 @@ _TOKEN = re.compile(
     r"(?P<word>[A-Za-z_$][A-Za-z0-9_$]*+)"
     r"|(?P<string>'[^']*(?:''[^']*)*'(?!'))"
     r'|(?P<quoted>"[^"]*(?:""[^"]*)*"(?!"))'
-    r"|(?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?![A-Za-z0-9_$.]))"
+    r"|(?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?(?![eE]))"
     r"|(?P<parameter>\?)"
+    r"|(?P<ion>`[^`]*`)"
     r"|(?P<symbol><<|>>|<>|<=|>=|!=|\|\||[()\[\]{},:;*%+=<>-]|/(?!\*)|\.(?![0-9]))"
     r"|(?P<end>\Z)"
 )
 _KINDS = {kind.value: kind for kind in Kind}
 
+_JOINED: Final = {
+    "IN": ("NOT",),
+    "BETWEEN": ("NOT",),
+    "LIKE": ("NOT",),
+    "NOT": ("IS",),
+    "INTO": ("INSERT",),
+    "VARYING": ("CHARACTER",),
+    "PRECISION": ("DOUBLE",),
+    "OLD": ("ALL", "MODIFIED"),
+    "NEW": ("ALL", "MODIFIED"),
+    "ALL": ("UNION", "INTERSECT", "EXCEPT"),
+    "DISTINCT": ("UNION", "INTERSECT", "EXCEPT"),
+    "OUTER": ("LEFT", "RIGHT", "FULL"),
+    "CROSS": ("LEFT", "RIGHT", "FULL", "OUTER"),
+    "JOIN": (
+        *("INNER", "CROSS", "OUTER", "LEFT", "RIGHT", "FULL", "LEFT OUTER", "RIGHT OUTER", "FULL OUTER"),
+        *("LEFT CROSS", "RIGHT CROSS", "FULL CROSS", "OUTER CROSS"),
+    ),
+}
+"""By the last of several words that are one token: the words before it."""
+_EXPONENTS = range(-(2**31), 2**31)
+
 
 def tokens_of(text: str) -> list[Token]:
     """Returns all tokens of a text, the END token last. Raises StatementError where no token begins."""
     tokens: list[Token] = []
-    position = 0
+    position = parameters = 0
     while True:
         between = _BETWEEN.match(text, position)
         assert between is not None
@@ -75,19 +103,36 @@ def tokens_of(text: str) -> list[Token]:
         assert group is not None
         kind = _KINDS[group]
         written = match[group]
+        start, position = match.span(group)
         upper = ""
         if kind is Kind.WORD:
             upper = written.upper()
+            if upper in _JOINED and tokens and tokens[-1].upper in _JOINED[upper]:
+                start, upper = tokens[-1].start, f"{tokens.pop().upper} {upper}"
+                written = text[start:position]
         elif kind is Kind.SYMBOL:
-            upper = written
+            upper = "<>" if written == "!=" else written
         elif kind is Kind.STRING:
             written = written[1:-1].replace("''", "'")
         elif kind is Kind.QUOTED:
             written = written[1:-1].replace('""', '"')
-        tokens.append(Token(kind, written, upper, match.start(group), match.end(group)))
+        elif kind is Kind.NUMBER:
+            _check_exponent(written)
+        elif kind is Kind.PARAMETER:
+            written = str(parameters)
+            parameters += 1
+        tokens.append(Token(kind, written, upper, start, position))
         if kind is Kind.END:
             return tokens
-        position = match.end()
+
+
+def _check_exponent(number: str) -> None:
+    """Raises StatementError for an exponent, or a scale, of more than 32 bits."""
+    digits, _, exponent = number.lower().partition("e")
+    if len(exponent) > 9:
+        value = int(exponent) if len(exponent.lstrip("+-0")) <= 10 else 2**31
+        if value not in _EXPONENTS or len(digits.partition(".")[2]) - value not in _EXPONENTS:
+            raise errors.malformed(errors.UNREADABLE)
 
 
 def location(text: str, token: Token) -> str:

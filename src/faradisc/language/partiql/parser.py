@@ -1,4 +1,4 @@
-"""Parses statements.
+"""Makes statements from texts: parses them (grammar.py), and looks at what statements support.
 
     select  = SELECT ("*" | path, ...) FROM source [WHERE condition] [ORDER BY name [ASC | DESC], ...]
     insert  = INSERT INTO source VALUE item
@@ -8,7 +8,12 @@
     exists  = EXISTS "(" select ")"
     source  = identifier | identifier "." identifier
 
-One semicolon may end a statement. Keywords are read in any case.
+A text has three kinds of errors, reported in this order wherever they stand in the text:
+
+1. it is not well formed, or no statement: raised;
+2. a number literal cannot be stored: raised;
+3. a well-formed part is not supported: kept in the statement, because an error that depends on the index
+   comes between (new-features.md section 10). WHERE is read before the changes of an UPDATE.
 
 Statements are cached per text, long texts in a small cache of their own: a tree is about twenty times the
 size of its text.
@@ -18,14 +23,18 @@ Source: expressions.md section 7; texts, errors.md section 8.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from functools import lru_cache
 
+from faradisc.errors import ValidationException
+from faradisc.language.expressions.syntax import Constant
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.assignments import parse_changes
-from faradisc.language.partiql.conditions import parse_where
-from faradisc.language.partiql.cursor import Cursor
-from faradisc.language.partiql.lexer import Kind, Token
-from faradisc.language.partiql.paths import parse_path
+from faradisc.language.partiql.assignments import Changes
+from faradisc.language.partiql.conditions import where_of
+from faradisc.language.partiql.grammar import parse
+from faradisc.language.partiql.lexer import Token
+from faradisc.language.partiql.paths import path_of
 from faradisc.language.partiql.syntax import (
     NO_WHERE,
     Body,
@@ -38,8 +47,10 @@ from faradisc.language.partiql.syntax import (
     Source,
     Statement,
     Update,
+    Where,
 )
-from faradisc.language.partiql.values import ARITHMETIC, at_value, parse_item, parse_template
+from faradisc.language.partiql.tree import Node
+from faradisc.language.partiql.values import Reading, check_numbers
 from faradisc.model.values.path import Path
 
 _SHORT_TEXT_MAX = 512
@@ -55,231 +66,205 @@ def parse_statement(text: str) -> Statement:
     return _short(text) if len(text) <= _SHORT_TEXT_MAX else _long(text)
 
 
+_LARGE_NUMBER = re.compile(r"[0-9.][eE]|[0-9.]{39}")
+"""What a text with a number that cannot be stored contains."""
+
+
 def _parse(text: str) -> Statement:
-    cursor = Cursor(text)
-    body = _parse_body(cursor)
-    cursor.skip(";")
-    if not cursor.at_end:
-        raise errors.malformed(errors.TRAILING_TOKENS)
-    if cursor.bad_number is not None:
-        raise cursor.bad_number
-    inner = body.select if isinstance(body, Exists) else body
-    where = NO_WHERE if isinstance(inner, Insert) else inner.where
-    return Statement(
-        body, inner.source, where, tuple(cursor.templates), cursor.parameters, cursor.unsupported
-    )
+    node, parameters = parse(text)
+    root = node
+    if node.kind == "call" and node.token.upper == "EXISTS" and len(node.parts) == 1:
+        root = node.parts[0]
+    if root.kind not in _READERS or (root is not node and root.kind != "select"):
+        raise _no_statement(node)
+    if _LARGE_NUMBER.search(text):
+        check_numbers(node)
+    reading = Reading(text)
+    source_node = root.part("from") if root.kind == "select" else None
+    source = _source_named((source_node or root).parts[0])
+    unsupported = None
+    body: Body
+    try:
+        body = _READERS[root.kind](root, source, reading)
+    except ValidationException as error:
+        unsupported = error.message
+        body = _UNREAD[root.kind](source)
+    where = NO_WHERE if isinstance(body, Insert | Exists) else body.where
+    if root is not node:
+        assert isinstance(body, Select)
+        body = Exists(body)
+    return Statement(body, source, where, tuple(reading.templates), parameters, unsupported)
 
 
 _short = lru_cache(_SHORT_TEXTS_CACHED)(_parse)
 _long = lru_cache(_LONG_TEXTS_CACHED)(_parse)
 
 
-def _parse_body(cursor: Cursor) -> Body:
-    if cursor.at("SELECT"):
-        return _parse_select(cursor)
-    if cursor.skip("INSERT"):
-        return _parse_insert(cursor)
-    if cursor.skip("UPDATE"):
-        return _parse_update(cursor)
-    if cursor.skip("FROM"):
-        return _parse_update_from(cursor)
-    if cursor.skip("DELETE"):
-        return _parse_delete(cursor)
-    if cursor.at_call() and cursor.skip("EXISTS"):
-        cursor.expect("(")
-        if not cursor.at("SELECT"):
-            raise cursor.term_error()
-        select = _parse_select(cursor)
-        cursor.expect(")")
-        return Exists(select)
-    raise errors.malformed(errors.NO_STATEMENT)
+_OPERATIONS = {
+    "name": "Id",
+    "path": "Path",
+    "list": "List",
+    "bag": "Bag",
+    "struct": "Struct",
+    "is": "IsType",
+    "parameter": "Parameter",
+    "cast": "Cast",
+    "case": "Case",
+    **dict.fromkeys(("string", "number", "word", "ion"), "Lit"),
+}
+"""What error texts call an expression that is a whole statement. Assumed: the last three before literals."""
 
 
-# --- SELECT --------------------------------------------------------------------------------------
-
-_SET_QUANTIFIERS = frozenset({"DISTINCT", "VALUE", "ALL"})
-_OTHER_CLAUSES = frozenset({"GROUP", "HAVING", "LIMIT", "OFFSET", "LET", "UNION", "INTERSECT", "EXCEPT"})
-_JOINS = frozenset({",", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "NATURAL"})
-
-
-def _parse_select(cursor: Cursor) -> Select:
-    cursor.advance()
-    if cursor.token.upper in _SET_QUANTIFIERS and cursor.following.upper != "FROM":
-        token = cursor.advance()
-        if token.upper != "ALL":
-            cursor.note_at(errors.UNSUPPORTED_CLAUSE, token, name=token.upper)
-    paths = None if cursor.skip("*") else tuple(cursor.several(lambda: _parse_column(cursor)))
-    cursor.expect("FROM")
-    source, _ = _parse_source(cursor)
-    _skip_joins(cursor)
-    where = parse_where(cursor)
-    _skip_other_clauses(cursor)
-    order = _parse_order(cursor)
-    if order:
-        _skip_other_clauses(cursor)
-    return Select(source, paths, where, order)
+def _no_statement(node: Node) -> errors.StatementError:
+    """Returns the error for a well-formed text that is no statement."""
+    if node.kind in ("set", "remove"):
+        return errors.StatementError(errors.NO_SOURCE)
+    if node.kind in _OPERATIONS:
+        name = "Missing" if node.token.upper == "MISSING" else _OPERATIONS[node.kind]
+        return errors.StatementError(errors.UNSUPPORTED_OPERATION.format(name=name))
+    if node.kind == "insert several":
+        return errors.StatementError(errors.UNSUPPORTED_OPERATION.format(name="Insert"))  # assumed
+    return errors.StatementError(errors.EXISTS_OUTSIDE)
 
 
-def _parse_column(cursor: Cursor) -> Path:
-    """Parses one path of the SELECT list; notes anything else."""
-    token = cursor.token
-    path = _parse_column_term(cursor)
-    while cursor.token.upper in ARITHMETIC:
-        cursor.note_at(errors.UNEXPECTED_COMPONENT, token)
-        cursor.advance()
-        _parse_column_term(cursor)
-    _skip_alias(cursor)
+# --- Sources -------------------------------------------------------------------------------------
+
+
+def _source_named(node: Node) -> Source:
+    """Returns the table and index that a source names, whatever else it contains."""
+    while node.kind == "alias":
+        node = node.parts[0]
+    index = node.parts[1].token.text if node.kind == "path" else None
+    return Source(node.token.text, index)
+
+
+def _check_source(nodes: list[Node], reading: Reading, *, reads: bool) -> None:
+    """Raises StatementError for sources other than one table or index."""
+    for at, node in enumerate(nodes):
+        if at:
+            raise reading.error(errors.UNEXPECTED_SOURCE, node.token)
+        term = node
+        while term.kind == "alias":
+            term = term.parts[0]
+        if term.kind == "path":
+            for step, part in enumerate(term.parts):
+                if part.kind not in ("name", "dot"):
+                    raise reading.error(errors.UNEXPECTED_SOURCE, term.token)
+                if step > 1:
+                    raise reading.error(errors.UNEXPECTED_COMPONENT, part.token)
+            if not reads:
+                raise errors.StatementError(errors.ON_AN_INDEX)
+        elif term.kind != "name":
+            raise reading.error(errors.UNEXPECTED_SOURCE, _first_token(term))
+        if node.kind == "alias":
+            raise errors.StatementError(errors.ALIASING)
+
+
+def _first_token(node: Node) -> Token:
+    """Returns the first of the tokens that the nodes of an expression have."""
+    first, waiting = node.token, list(node.parts)
+    while waiting:
+        inner = waiting.pop()
+        first = min(first, inner.token, key=lambda token: token.start)
+        waiting += inner.parts
+    return first
+
+
+# --- Statements ----------------------------------------------------------------------------------
+
+
+def _select(node: Node, source: Source, reading: Reading) -> Select:
+    columns, sources = node.part("columns"), node.part("from")
+    assert columns is not None and sources is not None
+    for part in node.parts[: node.parts.index(columns)]:
+        raise reading.error(errors.UNSUPPORTED_CLAUSE, part.token, name=part.token.upper)
+    paths = None
+    if columns.parts[0].kind != "all":
+        paths = tuple([_column(column, reading) for column in columns.parts])
+    _check_source(list(sources.parts), reading, reads=True)
+    where = _where(node, reading)
+    for part in node.parts:
+        if part.kind == "clause":
+            raise reading.error(errors.UNSUPPORTED_CLAUSE, part.token, name=part.token.upper)
+    order = node.part("order")
+    return Select(source, paths, where, _order(order, where, reading) if order is not None else ())
+
+
+def _column(node: Node, reading: Reading) -> Path:
+    term = node
+    while term.kind == "alias":
+        term = term.parts[0]
+    if term.kind not in ("name", "path"):
+        raise reading.error(errors.UNEXPECTED_COMPONENT, _first_token(term))
+    path = path_of(term, reading)
+    if node.kind == "alias":
+        raise errors.StatementError(errors.ALIASING)
     return path
 
 
-def _parse_column_term(cursor: Cursor) -> Path:
-    if cursor.at_call():
-        cursor.note_at(errors.UNEXPECTED_COMPONENT)
-        cursor.advance()
-        cursor.skip_arguments()
-        return ()
-    if at_value(cursor):
-        cursor.note_at(errors.UNEXPECTED_COMPONENT)
-        parse_template(cursor, "root")
-        return ()
-    return parse_path(cursor)
+def _where(node: Node, reading: Reading) -> Where:
+    where = node.part("where")
+    return where_of(where.parts[0], reading) if where is not None else NO_WHERE
 
 
-def _skip_alias(cursor: Cursor) -> None:
-    """Notes and skips `AS name` or the name alone."""
-    if cursor.skip("AS"):
-        if not cursor.at_identifier():
-            raise cursor.term_error()
-    elif not cursor.at_identifier():
-        return
-    cursor.note(errors.StatementError(errors.ALIASING))
-    cursor.advance()
+def _order(node: Node, where: Where, reading: Reading) -> tuple[Order, ...]:
+    if not where.conjuncts:
+        raise errors.StatementError(errors.ORDER_WITHOUT_WHERE)
+    order = []
+    for sort in node.parts:
+        name = sort.parts[0]
+        if name.kind != "name":
+            shown = name.token.text if name.kind in ("string", "number") else name.kind.upper()
+            raise reading.error(errors.ORDER_BY_TYPE, name.token, name=shown)
+        order.append(Order(name.token.text, sort.token.upper == "DESC"))
+    return tuple(order)
 
 
-def _parse_source(cursor: Cursor) -> tuple[Source, Token]:
-    """Parses a table or index. Returns it with the token of the table's name."""
-    table = cursor.token
-    if table.kind is Kind.STRING or cursor.at("("):
-        cursor.note_at(errors.UNEXPECTED_SOURCE)
-        if cursor.at("("):
-            cursor.skip_arguments()
-        else:
-            cursor.advance()
-        _skip_alias(cursor)
-        return Source(table.text), table
-    if not cursor.at_identifier():
-        raise cursor.term_error()
-    cursor.advance()
-    index: Token | None = None
-    while cursor.skip("."):
-        if not cursor.at_identifier():
-            raise errors.malformed(errors.PATH_COMPONENT)
-        step = cursor.advance()
-        if index is not None:
-            cursor.note_at(errors.UNEXPECTED_COMPONENT, step)
-        index = index or step
-    if cursor.token.upper in ARITHMETIC or cursor.at("["):
-        cursor.note_at(errors.UNEXPECTED_SOURCE, table)
-        while cursor.token.upper in ARITHMETIC:
-            cursor.advance()
-            parse_template(cursor, "root")
-    _skip_alias(cursor)
-    return Source(table.text, index.text if index is not None else None), table
-
-
-def _skip_joins(cursor: Cursor) -> None:
-    if cursor.token.upper not in _JOINS:
-        return
-    cursor.note_at(errors.UNEXPECTED_SOURCE)
-    while not cursor.at_end and cursor.token.upper not in ("WHERE", "ORDER", ")"):
-        cursor.advance()
-
-
-def _skip_other_clauses(cursor: Cursor) -> None:
-    """Notes and skips GROUP BY, HAVING, LIMIT, OFFSET and set operators, with the location after each."""
-    while cursor.token.upper in _OTHER_CLAUSES:
-        clause = cursor.advance().upper
-        if cursor.skip("BY"):
-            clause += " BY"
-        if cursor.at_end:
-            raise errors.malformed(errors.UNEXPECTED_TERM)
-        cursor.note_at(errors.UNSUPPORTED_CLAUSE, name=clause)
-        while not cursor.at_end and cursor.token.upper not in (
-            *_OTHER_CLAUSES,
-            *("ORDER", ")", ";"),
-        ):
-            cursor.advance()
-
-
-def _parse_order(cursor: Cursor) -> tuple[Order, ...]:
-    if not cursor.skip("ORDER"):
-        return ()
-    cursor.expect("BY")
-    return tuple(cursor.several(lambda: _parse_order_name(cursor)))
-
-
-def _parse_order_name(cursor: Cursor) -> Order:
-    token = cursor.token
-    path = parse_path(cursor)
-    if len(path) > 1:
-        cursor.note_at(errors.ORDER_BY_OTHER, token)
-    descending = cursor.skip("DESC")
-    if not descending:
-        cursor.skip("ASC")
-    return Order(str(path[0]), descending)
-
-
-# --- Writes --------------------------------------------------------------------------------------
-
-
-def _parse_insert(cursor: Cursor) -> Insert:
-    cursor.expect("INTO")
-    source, token = _parse_source(cursor)
+def _insert(node: Node, source: Source, reading: Reading) -> Insert:
     if source.index is not None:
-        cursor.note_at(errors.SINGLE_TABLE_ONLY, token)
-    cursor.expect("VALUE")
-    return Insert(source, parse_item(cursor))
+        raise reading.error(errors.SINGLE_TABLE_ONLY, node.parts[0].token)
+    return Insert(source, reading.item(node.parts[1]))
 
 
-def _parse_update(cursor: Cursor) -> Update:
-    source = _parse_written(cursor)
-    actions, set_values = parse_changes(cursor)
-    return Update(source, actions, set_values, parse_where(cursor), _parse_returning(cursor))
+def _update(node: Node, source: Source, reading: Reading) -> Update:
+    sources = [part for part in node.parts if part.kind in ("name", "path", "alias", "join")]
+    _check_source(sources, reading, reads=False)
+    where = _where(node, reading)
+    changes = Changes(reading)
+    for part in node.parts[len(sources) :]:
+        if part.kind not in ("where", "returning"):
+            changes.add(part)
+    actions, set_values = tuple(changes.actions), tuple(changes.set_values)
+    return Update(source, actions, set_values, where, _returning(node))
 
 
-def _parse_update_from(cursor: Cursor) -> Update:
-    source = _parse_written(cursor)
-    where = parse_where(cursor)
-    actions, set_values = parse_changes(cursor)
-    return Update(source, actions, set_values, where, _parse_returning(cursor))
-
-
-def _parse_delete(cursor: Cursor) -> Delete:
-    cursor.expect("FROM")
-    source = _parse_written(cursor)
-    where = parse_where(cursor)
-    returning = _parse_returning(cursor)
+def _delete(node: Node, source: Source, reading: Reading) -> Delete:
+    _check_source([node.parts[0]], reading, reads=False)
+    where = _where(node, reading)
+    returning = _returning(node)
     if returning is not None and (returning.new or not returning.whole):
         clause = f"{'ALL' if returning.whole else 'MODIFIED'} {'NEW' if returning.new else 'OLD'}"
-        cursor.note_at(errors.RETURNING_IN_DELETE, name=clause)
+        raise errors.StatementError(errors.RETURNING_IN_DELETE.format(name=clause))
     return Delete(source, where, returning)
 
 
-def _parse_written(cursor: Cursor) -> Source:
-    source, _ = _parse_source(cursor)
-    if source.index is not None:
-        cursor.note(errors.StatementError(errors.ON_AN_INDEX))
-    return source
-
-
-def _parse_returning(cursor: Cursor) -> Returning | None:
-    if not cursor.skip("RETURNING"):
+def _returning(node: Node) -> Returning | None:
+    returning = node.part("returning")
+    if returning is None:
         return None
-    whole = cursor.skip("ALL")
-    if not whole:
-        cursor.expect("MODIFIED")
-    new = cursor.skip("NEW")
-    if not new:
-        cursor.expect("OLD")
-    cursor.expect("*")
-    return Returning(whole, new)
+    return Returning(whole="ALL" in returning.token.upper, new="NEW" in returning.token.upper)
+
+
+_READERS: dict[str, Callable[[Node, Source, Reading], Select | Insert | Update | Delete]] = {
+    "select": _select,
+    "insert": _insert,
+    "update": _update,
+    "delete": _delete,
+}
+_UNREAD: dict[str, Callable[[Source], Select | Insert | Update | Delete]] = {
+    "select": lambda source: Select(source, None, NO_WHERE, ()),
+    "insert": lambda source: Insert(source, Constant({"M": {}})),
+    "update": lambda source: Update(source, (), (), NO_WHERE, None),
+    "delete": lambda source: Delete(source, NO_WHERE, None),
+}
+"""Bodies of statements of which a part is not supported: only their kind and source count."""

@@ -39,15 +39,7 @@ class MapOf:
     parts: tuple[tuple[str, Template], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BagOf:
-    """A set with parameters among its members. `at` is its location, for error texts."""
-
-    parts: tuple[Template, ...]
-    at: str
-
-
-Template: TypeAlias = Constant | Parameter | ListOf | MapOf | BagOf
+Template: TypeAlias = Constant | Parameter | ListOf | MapOf
 
 Value: TypeAlias = Constant | ValueRef
 """A value inside a tree."""
@@ -64,12 +56,11 @@ def template_ref(index: int) -> ValueRef:
 class Clause:
     """A conjunct that could select by key: `name operator values`.
 
-    IN has any number of values, "IN ?" one value that is a list of them. EITHER is `name = a OR name = b
-    ...`.
+    IN has several values or none, as one is an equality; "IN ?" has one value that is a list of them.
     """
 
     name: str
-    operator: Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with", "IN", "IN ?", "EITHER"]
+    operator: Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with", "IN", "IN ?"]
     values: tuple[Value, ...]
 
 

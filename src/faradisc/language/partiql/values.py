@@ -1,7 +1,4 @@
-"""Parses values: literals, parameters, and containers of both.
-
-    value = 'string' | ["+" | "-"] number | TRUE | FALSE | NULL | ?
-          | "[" value, ... "]" | "{" 'name': value, ... "}" | "<<" value, ... ">>"
+"""Reads values: literals, parameters, and containers of both.
 
 Values without parameters become canonical attribute values, once per text. Containers with parameters become
 templates for the binder.
@@ -14,155 +11,125 @@ Source: expressions.md section 7, errors.md section 8.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
+from typing import Final
 
-from faradisc.errors import ValidationException
 from faradisc.language.expressions.syntax import Constant
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.cursor import Cursor
-from faradisc.language.partiql.lexer import Kind
-from faradisc.language.partiql.syntax import BagOf, ListOf, MapOf, Parameter, Template, Value, template_ref
+from faradisc.language.partiql.lexer import Token, location
+from faradisc.language.partiql.syntax import ListOf, MapOf, Parameter, Template, Value, template_ref
+from faradisc.language.partiql.tree import Node
+from faradisc.limits import NESTING_LEVELS_MAX
 from faradisc.model.values import number
-from faradisc.model.values.attribute import ORDERED_TYPES, AttributeValue, type_of
-from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED, Wording, check_value
+from faradisc.model.values.attribute import AttributeValue, sorted_set
 
-ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "||"})
 _WORDS: dict[str, AttributeValue] = {"TRUE": {"BOOL": True}, "FALSE": {"BOOL": False}, "NULL": {"NULL": True}}
-_NOTHING = Constant({"NULL": True})
-"""The value of a part with a noted error."""
+_CONTAINERS = frozenset({"list", "struct", "bag"})
+VALUES: Final = _CONTAINERS | {"string", "number", "word", "parameter", "ion"}
+"""Kinds of nodes that are values, MISSING excepted."""
 
 
-def at_value(cursor: Cursor) -> bool:
-    """Returns whether the current token begins a value."""
-    token = cursor.token
-    match token.kind:
-        case Kind.STRING | Kind.NUMBER | Kind.PARAMETER:
-            return True
-        case Kind.WORD:
-            return token.upper in _WORDS
-        case Kind.SYMBOL:
-            return token.upper in ("[", "{", "<<") or (
-                token.upper in ("+", "-") and cursor.following.kind is Kind.NUMBER
-            )
-        case _:
-            return False
+class Reading:
+    """A statement while its tree is read: its text, and the templates found so far."""
 
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.templates: list[Template] = []
 
-def parse_value(cursor: Cursor) -> Value:
-    """Parses a value for a tree. Raises StatementError."""
-    template = parse_template(cursor, "root")
-    if isinstance(template, Constant):
-        return template
-    cursor.templates.append(template)
-    return template_ref(len(cursor.templates) - 1)
+    def at(self, token: Token) -> str:
+        return location(self._text, token)
 
+    def error(self, template: str, token: Token, **fields: str) -> errors.StatementError:
+        """Returns an error at a token; its text is {name} unless given."""
+        return errors.StatementError(template.format(**{"name": token.text, "at": self.at(token), **fields}))
 
-def parse_item(cursor: Cursor) -> Template:
-    """Parses the item of an INSERT. Raises StatementError."""
-    return _map(cursor, None, 1) if cursor.at("{") else parse_template(cursor, "root")
+    # --- Values ---
 
+    def value(self, node: Node) -> Value:
+        """Returns a value for a tree. Raises ValidationException."""
+        template = self.template(node)
+        if isinstance(template, Constant):
+            return template
+        self.templates.append(template)
+        return template_ref(len(self.templates) - 1)
 
-def parse_template(cursor: Cursor, root: str, depth: int = 0) -> Template:
-    """Parses a value. Recurses once per container. Raises StatementError."""
-    token = cursor.token
-    if not at_value(cursor):
-        return _parse_unsupported(cursor, root)
-    if token.kind is Kind.SYMBOL:
-        if token.upper in ("+", "-"):
-            sign = cursor.advance().text
-            return _number(cursor, sign + cursor.advance().text, root)
-        if depth >= NESTED_CONTAINERS_MAX:
-            raise ValidationException(NESTING_EXCEEDED)
-        return _CONTAINERS[token.upper](cursor, root, depth + 1)
-    cursor.advance()
-    match token.kind:
-        case Kind.STRING:
+    def item(self, node: Node) -> Template:
+        """Returns the item of an INSERT. Raises ValidationException."""
+        return self._map(node, None, 0) if node.kind == "struct" else self.template(node)
+
+    def template(self, node: Node, root: str = "root", depth: int = 0) -> Template:
+        """Returns a value. Recurses once per container. Raises ValidationException."""
+        kind, token = node.kind, node.token
+        if kind == "string":
             return Constant({"S": token.text})
-        case Kind.NUMBER:
-            return _number(cursor, token.text, root)
-        case Kind.PARAMETER:
-            cursor.parameters += 1
-            return Parameter(cursor.parameters - 1)
-        case _:
+        if kind == "number":
+            return Constant({"N": number.parse(token.text)})
+        if kind == "parameter":
+            return Parameter(int(token.text))
+        if kind == "word" and token.upper in _WORDS:
             return Constant(_WORDS[token.upper])
+        if kind not in _CONTAINERS:
+            raise self.unsupported(node, root)
+        if kind == "bag":
+            return self._bag(node, root)
+        if depth >= NESTING_LEVELS_MAX:
+            raise errors.StatementError(f"{errors.NESTING_EXCEEDED} under {root}")
+        return self._list(node, root, depth + 1) if kind == "list" else self._map(node, root, depth + 1)
 
+    def unsupported(self, node: Node, root: str = "root") -> errors.StatementError:
+        """Returns the error for an expression in place of a value."""
+        if node.kind == "ion":
+            return self.error(
+                errors.ION_LITERAL, node.token, name=_ion_type(node.token.text[1:-1]), root=root
+            )
+        return self.error(errors.UNSUPPORTED_VALUE, node.token, root=root)
 
-def _parse_unsupported(cursor: Cursor, root: str) -> Template:
-    """Notes and skips a call or a name in place of a value."""
-    is_call = cursor.at_call()
-    if not (is_call or cursor.at_identifier() or cursor.at("MISSING")):
-        raise cursor.term_error()
-    cursor.note_at(errors.UNSUPPORTED_VALUE, root=root)
-    cursor.advance()
-    if is_call:
-        cursor.skip_arguments()
-    return _NOTHING
+    def _list(self, node: Node, root: str, depth: int) -> Template:
+        parts = [self.template(part, f"{root}[{at}]", depth) for at, part in enumerate(node.parts)]
+        constants = _constants(parts)
+        return ListOf(tuple(parts)) if constants is None else Constant({"L": constants})
 
+    def _map(self, node: Node, root: str | None, depth: int) -> Template:
+        """Returns a map; `root` is None for an item."""
+        members: dict[str, Template] = {}
+        for member in node.parts:
+            name, value = member.parts
+            if name.kind != "string":
+                # Assumed: names are string literals only; an identifier would be an attribute's value.
+                raise self.unsupported(name, root or "root")
+            if not name.token.text:
+                raise errors.StatementError(errors.EMPTY_NAME)
+            # Assumed: of two members with one name the later counts.
+            inner = f"{root}.{name.token.text}" if root else "root"
+            members[name.token.text] = self.template(value, inner, depth)
+        constants = _constants(list(members.values()))
+        if constants is None:
+            return MapOf(tuple(members.items()))
+        return Constant({"M": dict(zip(members, constants, strict=True))})
 
-def _number(cursor: Cursor, text: str, root: str) -> Template:
-    try:
-        return Constant({"N": number.parse(text)})
-    except number.NumberError as error:
-        if cursor.bad_number is None:
-            cursor.bad_number = errors.bad_number(error, text, root)
-        return _NOTHING
-
-
-# --- Containers ----------------------------------------------------------------------------------
-
-
-def _parse_part(cursor: Cursor, root: str, depth: int) -> Template:
-    part = parse_template(cursor, root, depth)
-    while cursor.token.upper in ARITHMETIC:
-        cursor.note_at(errors.UNSUPPORTED_VALUE, root=root)
-        cursor.advance()
-        part = parse_template(cursor, root, depth)
-    return part
-
-
-def _list(cursor: Cursor, root: str, depth: int) -> Template:
-    parts = cursor.enclosed("]", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
-    constants = _constants(parts)
-    return ListOf(tuple(parts)) if constants is None else Constant({"L": constants})
-
-
-def _map(cursor: Cursor, root: str | None, depth: int) -> Template:
-    """Parses a map; `root` is None for an item."""
-
-    def parse_member(_: int) -> tuple[str, Template]:
-        token = cursor.token
-        if token.kind is not Kind.STRING:
-            if not cursor.at_identifier():
-                raise cursor.term_error()
-            # Assumed: names are string literals only; an identifier would be an attribute's value.
-            cursor.note_at(errors.UNSUPPORTED_VALUE, root=root or "root")
-        cursor.advance()
-        cursor.expect(":")
-        return token.text, _parse_part(cursor, f"{root}.{token.text}" if root else "root", depth)
-
-    # Assumed: of two members with one name the later counts.
-    members = dict(cursor.enclosed("}", parse_member))
-    constants = _constants(list(members.values()))
-    if constants is None:
-        return MapOf(tuple(members.items()))
-    return Constant({"M": dict(zip(members, constants, strict=True))})
-
-
-def _bag(cursor: Cursor, root: str, depth: int) -> Template:
-    at = cursor.location()
-    parts = cursor.enclosed(">>", lambda index: _parse_part(cursor, f"{root}[{index}]", depth))
-    constants = _constants(parts)
-    if constants is None:
-        return BagOf(tuple(parts), at)
-    try:
-        return Constant(bag_of(constants, at))
-    except ValidationException as error:
-        if cursor.bad_number is None:
-            cursor.note(error)
-        return _NOTHING
-
-
-_CONTAINERS: dict[str, Callable[[Cursor, str, int], Template]] = {"[": _list, "{": _map, "<<": _bag}
+    def _bag(self, node: Node, root: str) -> Template:
+        """Returns a set of strings or numbers, which has no parameters."""
+        if not node.parts:
+            raise errors.StatementError(errors.EMPTY_BAG)
+        kind = node.parts[0].kind
+        for part in node.parts:
+            if part.kind == kind in ("string", "number"):
+                continue
+            if part.kind == "parameter" and part is not node.parts[0]:
+                raise self.error(errors.UNSUPPORTED_VALUE, part.token, name="Parameter", root=root)
+            if kind != "number":
+                raise self.error(errors.MIXED_BAG + " at {at}", part.token)
+            if part.kind == "word" and part.token.upper == "NULL":
+                raise errors.StatementError(errors.NULL_IN_BAG.format(root=root))
+            raise errors.StatementError(errors.MIXED_BAG)
+        written = [part.token.text for part in node.parts]
+        members = list(map(number.parse, written)) if kind == "number" else written
+        if len(set(members)) != len(members):
+            text = errors.DUPLICATE_NUMBERS if kind == "number" else errors.DUPLICATE_STRINGS
+            raise errors.StatementError(text.format(members=", ".join(written), root=root))
+        kind = "NS" if kind == "number" else "SS"
+        return Constant({kind: sorted_set(kind, members)})
 
 
 def _constants(parts: Sequence[Template]) -> list[AttributeValue] | None:
@@ -171,13 +138,77 @@ def _constants(parts: Sequence[Template]) -> list[AttributeValue] | None:
     return constants if len(constants) == len(parts) else None
 
 
-def bag_of(members: list[AttributeValue], at: str) -> AttributeValue:
-    """Returns a set of strings, numbers or binaries. Raises ValidationException."""
-    if not members:
-        raise errors.StatementError(errors.EMPTY_BAG)
-    kind = type_of(members[0])
-    if kind not in ORDERED_TYPES or any(kind not in member for member in members):
-        raise errors.StatementError(errors.MIXED_BAG.format(at=at))
-    bag: AttributeValue = {kind + "S": [member[kind] for member in members]}
-    check_value(bag, Wording.OLD)
-    return bag
+# --- Ion literals --------------------------------------------------------------------------------
+
+_ION_TYPES: Final = (
+    ("NULL", r"null(\.null)?"),
+    ("BOOL", r"true|false|null\.bool"),
+    ("TIMESTAMP", r"[0-9]{4}(T|-[0-9]{2}(T|-[0-9]{2})).*|null\.timestamp"),
+    ("INT", r"-?(0[xXbB][0-9a-fA-F_]+|[0-9][0-9_]*)|null\.int"),
+    ("FLOAT", r"-?[0-9][0-9_.]*[eE][+-]?[0-9]+|nan|[+-]inf|null\.float"),
+    ("DECIMAL", r"-?[0-9][0-9_.]*([dD][+-]?[0-9]+)?|null\.decimal"),
+    ("STRING", r"\".*|'''.*|null\.string"),
+    ("CLOB", r"\{\{\s*[\"'].*|null\.clob"),
+    ("BLOB", r"\{\{.*|null\.blob"),
+    ("STRUCT", r"\{.*|null\.struct"),
+    ("LIST", r"\[.*|null\.list"),
+    ("SEXP", r"\(.*|null\.sexp"),
+)
+_ION_TYPE = re.compile("|".join(f"(?P<{kind}>{form})" for kind, form in _ION_TYPES), re.DOTALL)
+_ANNOTATIONS = re.compile(r"\s*(?:[A-Za-z_$][A-Za-z0-9_$]*\s*::\s*)*")
+
+
+def _ion_type(text: str) -> str:
+    """Returns the type of an Ion literal without its backticks.
+
+    Assumed: what is none of these is a symbol; the service finds some texts malformed.
+    """
+    start = _ANNOTATIONS.match(text)
+    assert start is not None
+    found = _ION_TYPE.fullmatch(text[start.end() :].rstrip())
+    return found.lastgroup or "SYMBOL" if found is not None else "SYMBOL"
+
+
+# --- Numbers -------------------------------------------------------------------------------------
+
+
+def check_numbers(root: Node) -> None:
+    """Raises StatementError for the first number of a statement that cannot be stored; WHERE is read first.
+
+    An empty name beside the number is reported before it.
+    """
+    waiting: list[tuple[Node, str | None]] = [(root, None)]
+    while waiting:
+        node, path = waiting.pop()
+        if node.kind == "number":
+            try:
+                number.parse(node.token.text)
+            except number.NumberError as error:
+                raise errors.bad_number(error, node.token.text, path or "root") from None
+        waiting += reversed(_parts_with_paths(node, path))
+
+
+def _parts_with_paths(node: Node, path: str | None) -> list[tuple[Node, str | None]]:
+    """Returns the parts of a node in the order of reading, with their paths inside a value."""
+    if node.kind in ("update", "delete", "select"):
+        return [(part, None) for part in sorted(node.parts, key=lambda part: part.kind != "where")]
+    if node.kind == "insert" and node.parts[1].kind == "struct":
+        return [(part, None) for member in _members(node.parts[1]) for part in member.parts]
+    if node.kind == "list":
+        return [(part, f"{path or 'root'}[{at}]") for at, part in enumerate(node.parts)]
+    if node.kind == "struct":
+        return [
+            (part, f"{path or 'root'}.{member.parts[0].token.text}")
+            for member in _members(node)
+            for part in member.parts
+        ]
+    if node.kind == "op" and node.token.upper in ("IN", "NOT IN") and node.parts[1].kind in ("list", "bag"):
+        return [(node.parts[0], None), *((part, None) for part in node.parts[1].parts)]
+    return [(part, path) for part in node.parts]
+
+
+def _members(struct: Node) -> tuple[Node, ...]:
+    """Returns the members of a struct. Raises StatementError when one has no name."""
+    if any(member.parts[0].kind == "string" and not member.parts[0].token.text for member in struct.parts):
+        raise errors.StatementError(errors.EMPTY_NAME)
+    return struct.parts

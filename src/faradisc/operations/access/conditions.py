@@ -20,7 +20,7 @@ from faradisc.language.expressions import Placeholders, bind_key_clauses
 from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_condition, parse_projection, parse_update
 from faradisc.language.expressions.syntax import Parsed, Path
-from faradisc.language.partiql.binder import fill, fill_templates
+from faradisc.language.partiql.binder import fill_item, fill_templates
 from faradisc.language.partiql.planner import plan_of
 from faradisc.language.partiql.syntax import (
     Delete,
@@ -188,13 +188,13 @@ class Conditions(Mapping[str, Value]):
             return [self._inserted(body).get(name)]
         values = fill_templates(statement, self._parameters())
         if isinstance(body, Select):
-            conditions = plan_of(statement.where, values, key).conditions
-            return [condition.hash_values[0] for condition in conditions or ()]
+            ranges = plan_of(statement.where, values, key).ranges
+            return [selection[0].hash_values[0] for selection in ranges or ()]
         at = statement.where.equalities.get(name)
         return [None if at is None else constant_value(statement.where.clause(at).values[0], values)]
 
     def _inserted(self, body: Insert) -> Item:
-        item: Item | None = fill(body.item, self._parameters()).get("M")
+        item: Item | None = fill_item(body.item, self._parameters()).get("M")
         if item is None:
             raise Undeterminable
         return item
