@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from faradisc.database import Database
 from faradisc.engine.tables.charging import charge_write
-from faradisc.engine.tables.commit import commit_outcomes
+from faradisc.engine.tables.commit import commit_batches, commit_outcomes
 from faradisc.engine.tables.reads import read_and_charge
 from faradisc.engine.tables.writes import apply_change
 from faradisc.engine.throughput.background import Background
@@ -131,7 +131,7 @@ def _count_write(self: EnforcingUsage, row_key: bytes, half_units: int) -> None:
 
 
 _UNENFORCED = {"enforced": "False"}
-_ENFORCING = {"growing", "grow_partitions"}
+_ENFORCING = {"growth"}
 
 _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
     "bare": {
@@ -143,6 +143,7 @@ _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
         read_and_charge: edited(read_and_charge, {"half_units", "throttle"}, {"half_units": "0"}),
         apply_change: edited(apply_change, {"charged", "throttle"}),
         commit_outcomes: edited(commit_outcomes, _ENFORCING),
+        commit_batches: edited(commit_batches, _ENFORCING),
         Background.step: _rest.__code__,
     },
     "counting": {
@@ -151,6 +152,7 @@ _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
         EnforcingUsage.write: _count_write.__code__,
         charge_write: edited(charge_write, instead=_UNENFORCED),
         commit_outcomes: edited(commit_outcomes, _ENFORCING),
+        commit_batches: edited(commit_batches, _ENFORCING),
     },
     "whole": {},
 }

@@ -40,6 +40,7 @@ ROWS = (
     ),
     ("engine.streams", "engine.throughput"),
     ("engine.tables",),
+    ("engine.derived",),
     ("engine.encryption",),
     ("engine.backups",),
     ("engine.exchange",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from faradisc import __version__
@@ -17,6 +17,8 @@ from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
 from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
 from faradisc.engine.cluster.followed import Changed
+from faradisc.engine.derived.filling import FILLING_JOBS, fill_step
+from faradisc.engine.derived.kinds import KINDS
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations
@@ -26,14 +28,12 @@ from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
-from faradisc.engine.tables.backfill import backfill_step
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.throughput.request_counter import RequestCounter
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
-from faradisc.engine.ttl.filling import fill_step
 from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
@@ -144,10 +144,9 @@ class Database:
         leased: tuple[Job, ...] = (
             Job("partition splits", no_work, throughput.lead, throughput.follow),
             Job("deleted rows", store.sweep),
-            Job("index backfill", lambda: backfill_step(store, catalog)),
             Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
             Job("stream retention", catalog.streams.step),
-            Job("expiry backfill", lambda: fill_step(store, catalog)),
+            *(Job(name, partial(fill_step, store, catalog, job)) for name, job in FILLING_JOBS.items()),
             Job("expiry", self._sweeper.step),
             Job("Kinesis delivery", backend.kinesis.step),
             *self.other_services.jobs,
@@ -237,6 +236,7 @@ class Database:
             store,
             clock,
             entropy,
+            KINDS,
             per_region=settings.per_region,
             transition_ms=settings.transition_ms,
             shard_lifetime_s=settings.shard_lifetime_s,

@@ -9,8 +9,8 @@ import pytest
 from faradisc.engine.check.explain import Explainer, Fields, joined, part_name
 from faradisc.engine.check.inventory import take_inventory
 from faradisc.engine.check.problems import Report
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import TableState
-from faradisc.engine.tables.table import TableLayout
 from faradisc.storage.immediate import run
 from fixtures.check_world import all_rows, world
 from fixtures.in_process import InProcess

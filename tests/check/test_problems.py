@@ -16,7 +16,8 @@ import pytest
 from faradisc.engine.check import Check, Report
 from faradisc.engine.check.repair import Repair
 from faradisc.engine.streams.stream import StreamState
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import (
     CATALOG_PART,

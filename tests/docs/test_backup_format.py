@@ -6,10 +6,9 @@ import re
 import zlib
 from pathlib import Path
 
-from faradisc.clock import ManualClock
 from faradisc.engine.backups.files import HEAD_BYTES, block_of, records_of
-from faradisc.engine.tables.history import History, Moments, split_change_key
-from faradisc.engine.tables.state import PitrState
+from faradisc.engine.derived.history import change_key, history_part, split_change_key
+from faradisc.engine.tables.state import DAY_NS
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import KeySchema
@@ -38,10 +37,10 @@ def test_block_of_the_page_is_encoded_by_the_code() -> None:
 
 def test_change_of_the_page_is_encoded_by_the_code() -> None:
     at_ns = 1_700_000_000 * 10**9 + 1
-    row_key = Placement(7, 4, KEY).row_key(ITEMS[0])
-    stored = {"resource": 9, "enabled_ns": 0, "period_days": 1, "first_day": 0}
-    history = History(PitrState(**stored), 4, Moments(ManualClock()))
-    part, key = history.location(row_key, at_ns, 7)
-    assert part == _example("part")
+    placement = Placement(7, 4, KEY)
+    row_key = placement.row_key(ITEMS[0])
+    slot = placement.part_of(row_key)[4]
+    assert history_part(9, slot, at_ns // DAY_NS) == _example("part")
+    key = change_key(row_key, at_ns, 7)
     assert key == _example("key")
     assert split_change_key(key) == (row_key, at_ns)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+from faradisc.engine.derived.history import history_of
 from faradisc.engine.exchange import exporting
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.in_process import Refused
@@ -399,7 +400,7 @@ def days(process: Exchanging, *, period: int | None = None) -> int:
     if period is not None:
         recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": period}
         process.call("UpdateContinuousBackups", TableName="table", PointInTimeRecoverySpecification=recovery)
-    history = process.backend.catalog.for_control("table", "", "").history
+    history = history_of(process.backend.catalog.for_control("table", "", ""))
     assert history is not None
     return history.first_day
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from faradisc.engine.derived.history import split_change_key
 from faradisc.engine.streams.records import parse_entry
-from faradisc.engine.tables.history import split_change_key
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.codec.sortkey import decode_component

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from faradisc.clock import ManualClock
-from faradisc.engine.streams.capture import capture
+from faradisc.engine.derived.capture import capture_recorder
+from faradisc.engine.derived.expiry import index_key
+from faradisc.engine.derived.history import change_key
 from faradisc.engine.streams.records import ChangeRecorder, shard_end
-from faradisc.engine.tables.expiry import index_key
-from faradisc.engine.tables.history import change_key
 from faradisc.engine.transactions.tokens import Token, expiry_key
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.model.codec import item_record
@@ -113,7 +113,7 @@ def _logs() -> Iterator[tuple[str, bytes]]:
     yield "stream entry REMOVE", recorder.entry(row_key, old, None, by_service=False)[1]
     yield "stream entry REMOVE by the service", recorder.entry(row_key, old, None, by_service=True)[1]
     yield "end of a shard", shard_end(clock.now_ns())
-    part, entry = capture(6, 4, clock).entry(row_key, old, new, by_service=False)
+    part, entry = capture_recorder(parts_of(6, 4), clock).entry(row_key, old, new, by_service=False)
     yield "captured entry", part + entry
 
 

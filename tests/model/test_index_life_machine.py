@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from faradisc.clock import ManualClock
 from faradisc.engine.jobs import walk
-from faradisc.engine.tables.table import Index
+from faradisc.engine.tables.layout import Index
 from faradisc.model.values.size import item_size
 from fixtures.in_process import Refused
 from fixtures.integrity import items_of, tables

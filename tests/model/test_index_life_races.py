@@ -19,7 +19,8 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.database import Database, Settings
 from faradisc.engine.jobs import walk
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.operations.call import Call
 from faradisc.storage.api import Batch, Conflict, Row
 from faradisc.storage.memory import MemoryStore

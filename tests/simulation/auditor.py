@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from faradisc.clock import ManualClock
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import TableState
-from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import CATALOG_PART, SCALING_PART, key_of_row
 from faradisc.storage.api import Batch, ReadOnlyStore

@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 from faradisc.engine.backups.writing import BackupWriter
+from faradisc.engine.derived import indexes
+from faradisc.engine.derived.history import History
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.streams.records import ChangeRecorder
-from faradisc.engine.tables import backfill, commit, writes
+from faradisc.engine.tables import commit, writes
+from faradisc.engine.tables.indexes import EntryChange
 from faradisc.engine.transactions import writing
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.engine.ttl import sweep
@@ -82,24 +85,24 @@ def test_a_read_of_what_a_crash_takes_back(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_write_that_leaves_an_old_index_entry_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = commit.add_entry
+    honest = EntryChange.add_to
 
-    def careless(batches: Any, entry: Any) -> None:
+    def careless(entry: Any, batches: Any, written: Any) -> None:
         if entry.put is None and entry.index.name == "by-group":
             return
-        honest(batches, entry)
+        honest(entry, batches, written)
 
-    monkeypatch.setattr(commit, "add_entry", careless)
+    monkeypatch.setattr(EntryChange, "add_to", careless)
     assert "with-local/by-group" in found() or "without-local/by-group" in found()
 
 
 def test_a_backfill_that_misses_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = backfill.add_missing
+    honest = indexes.add_missing
 
     async def careless(store: Any, index: Any, payloads: Any, batches: Any) -> Any:
         return await honest(store, index, payloads[1:], batches)
 
-    monkeypatch.setattr(backfill, "add_missing", careless)
+    monkeypatch.setattr(indexes, "add_missing", careless)
     assert "/late" in found()
 
 
@@ -207,12 +210,13 @@ def test_a_backup_that_misses_a_part(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_history_that_misses_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = commit.add_history
+    honest = History.add
 
-    def careless(batches: Any, outcomes: Any) -> None:
-        honest(batches, [each for each in outcomes if each.new_record is not None])
+    def careless(history: Any, batches: Any, written: Any) -> None:
+        if written.new_record is not None:
+            honest(history, batches, written)
 
-    monkeypatch.setattr(commit, "add_history", careless)
+    monkeypatch.setattr(History, "add", careless)
     assert found(lives=1, requests=200, switched_on=1.0)
 
 

@@ -24,7 +24,7 @@ from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
 if TYPE_CHECKING:
     from faradisc.engine.check.explain import Explainer, Fields
     from faradisc.engine.check.inventory import Inventory
-    from faradisc.engine.tables.table import TableLayout
+    from faradisc.engine.tables.layout import TableLayout
     from faradisc.storage.api import Part, ReadOnlyStore, Store
 
 LIMIT = 20

@@ -19,9 +19,10 @@ from typing import Any, Final
 from faradisc.capacity import units
 from faradisc.engine.tables.change import ConditionFailed
 from faradisc.engine.tables.keys import check_key, check_searched_key
+from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.paging import KeyRange, PageUsage
 from faradisc.engine.tables.reads import Page, read_and_charge, read_page, shape_items
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.language.partiql import errors

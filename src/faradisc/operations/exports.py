@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from faradisc.clock import epoch_seconds
+from faradisc.engine.derived.history import history_of
 from faradisc.engine.exchange.task_store import EXPORT
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
@@ -68,7 +69,7 @@ async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[st
     check_encryption(locations, request)
     check_running(backend, EXPORT, EXPORTS_RUNNING_MAX)
     # A later change must not get the exported time.
-    await backend.catalog.seal(table, progress["to_ns"])
+    await backend.catalog.end_past(table, progress["to_ns"])
     task = await begin(backend, call, EXPORT, table.arn, shown, progress=progress)
     return {"ExportDescription": describe(task)}
 
@@ -82,7 +83,7 @@ def _table_of(backend: Backend, call: Call) -> Table:
         raise TableNotFoundException(f"Table not found: {arn}") from None
     if table.state.status in ("CREATING", "DELETING"):
         raise TableNotFoundException(f"Table not found: {arn}")
-    if table.history is None:
+    if history_of(table) is None:
         raise PointInTimeRecoveryUnavailableException(
             f"Point in time recovery is not enabled for table '{table.name}'"
         )
@@ -142,8 +143,9 @@ def _inside(table: Table, at_ns: int, now_ns: int) -> int:
 
     Descriptions show the earliest time to the millisecond, so a request may name a time slightly before it.
     """
-    assert table.history is not None
-    earliest_ns = table.history.earliest_ns(now_ns)
+    history = history_of(table)
+    assert history is not None
+    earliest_ns = history.earliest_ns(now_ns)
     if not earliest_ns // 1_000_000 * 1_000_000 <= at_ns <= now_ns:
         raise InvalidExportTimeException(_OUTSIDE)
     return max(at_ns, earliest_ns)

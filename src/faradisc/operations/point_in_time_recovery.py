@@ -6,6 +6,7 @@ from typing import Any
 
 from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.backups.restoring import Target
+from faradisc.engine.derived.history import history_of
 from faradisc.engine.tables.description import describe_table
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
@@ -49,7 +50,7 @@ async def _update(backend: Backend, table: Table, specification: dict[str, Any])
         raise ValidationException(
             "RecoveryPeriodInDays can only be specified when PointInTimeRecoveryEnabled is true"
         )
-    if table.history is not None:
+    if history_of(table) is not None:
 
         def check() -> None:
             if backend.restores.reads_past_of(table):

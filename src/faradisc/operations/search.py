@@ -15,9 +15,10 @@ from typing import Any, Protocol
 from faradisc.capacity import units
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import KEY_MISMATCH, empty_key_message, is_empty
+from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.paging import KeyRange, PageUsage, charge_page, page_usage, scan_minimum
 from faradisc.engine.tables.reads import Page, read_page, read_records, shape_items
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.model.codec import item_record

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity.units import VECTOR_REQUEST_BYTES_MIN
 from faradisc.engine.tables.definition import invalid
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.errors import UnsupportedOperation, ValidationException

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from faradisc.auth.resource_policy import ResourcePolicy
+from faradisc.engine.derived.history import history_of
 from faradisc.engine.tables.definition import checked_tags, reject_unsupported, table_definition
 from faradisc.engine.tables.description import describe_table as describe
 from faradisc.engine.tables.state import StreamSetting
@@ -127,7 +128,7 @@ def _check_not_restored_from(backend: Backend, table: Table) -> None:
 
 
 async def _delete(backend: Backend, table: Table) -> Table:
-    backup = await backend.backups.of_deleted(table) if table.history is not None else None
+    backup = await backend.backups.of_deleted(table) if history_of(table) is not None else None
     # Checked again: a restore may start while this waits for another change of the catalog.
     check = partial(_check_not_restored_from, backend, table)
     row_owner = backend.backups.batch_of(backup) if backup is not None else None

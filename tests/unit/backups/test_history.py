@@ -15,6 +15,8 @@ import pytest
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.engine.backups import history as reading
 from faradisc.engine.backups.history import Cursor, ItemChange, page_at, page_between
+from faradisc.engine.derived.history import history_of
+from faradisc.engine.derived.kinds import KINDS
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change
 from faradisc.engine.tables.definition import table_definition
@@ -39,7 +41,9 @@ class Scene:
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.clock = ManualClock()
-        self.catalog = Catalog(self.store, self.clock, SeededEntropy(1), per_region=False, transition_ms=0)
+        self.catalog = Catalog(
+            self.store, self.clock, SeededEntropy(1), KINDS, per_region=False, transition_ms=0
+        )
         run(self.catalog.load())
         table = run(self.catalog.create(*PLACE, table_definition(schema("p:S")), {}))
         now_ns = self.clock.now_ns()
@@ -164,7 +168,7 @@ def test_writes_between_pages_do_not_change_the_past(seed: int, between: bool, p
         scene.write(some_write(rng, 30))
         scene.clock.advance(some_time(rng) + 1)
     from_ns, to_ns = scene.states[50][0], scene.clock.now_ns()
-    scene.catalog.moments.seal(to_ns)  # the clock may stand still from here on
+    scene.catalog.moments.begin_after(to_ns)  # the clock may stand still from here on
     pages: list[Any] = []
     cursor: Cursor | None = Cursor()
     while cursor is not None:
@@ -196,7 +200,7 @@ def test_no_change_is_added_at_a_time_that_was_read() -> None:
     scene = Scene()
     scene.write({"a": 1})
     at_ns = scene.catalog.moments.now_ns()
-    scene.catalog.moments.seal(at_ns)
+    scene.catalog.moments.begin_after(at_ns)
     scene.write({"a": 2, "b": 2})
     assert list(scene.read_at(at_ns)) == ["a"]
     assert scene.read_at(at_ns)["a"]["v"] == {"N": "1"}
@@ -206,7 +210,7 @@ def test_no_change_is_added_at_a_time_that_was_read() -> None:
 def test_unchanged_items_are_not_in_the_history() -> None:
     scene = Scene()
     scene.write({"a": 1})
-    before = scene.table.history
+    before = history_of(scene.table)
     assert before is not None
     used = [run(scene.store.usage(part)) for part in before.parts()]
     scene.write({"a": 1})
@@ -218,7 +222,7 @@ def test_the_usage_counts_changes_and_bytes() -> None:
     scene = Scene()
     for number in range(10):
         scene.write({"a": number, "b": number})
-    history = scene.table.history
+    history = history_of(scene.table)
     assert history is not None
     for part in history.parts():
         rows = run(scene.store.range(part, None, None, limit=100))

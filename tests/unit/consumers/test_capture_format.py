@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from faradisc.clock import ManualClock
-from faradisc.engine.streams.capture import capture
+from faradisc.engine.derived.capture import capture_recorder
 from faradisc.engine.streams.records import parse_entry
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, key_of_row, parts_of
@@ -27,7 +27,7 @@ def _example(label: str) -> bytes:
 
 def test_examples_of_the_format() -> None:
     clock = ManualClock(1_700_000_000.000001)
-    recorder = capture(7, 4, clock)
+    recorder = capture_recorder(parts_of(7, 4), clock)
     placement = Placement(1, 4, KEY)
     row_key = placement.row_key(ITEM)
     stored = item_record.encode(ITEM, item_size(ITEM))

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from faradisc.cli.main import cli
 from faradisc.clock import ManualClock
 from faradisc.engine.check import Check
-from faradisc.engine.tables.expiry import index_key
+from faradisc.engine.derived.expiry import expiry_of, index_key
 from faradisc.model.codec.keyspace import HASH_BYTES, Placement
 from faradisc.model.codec.sortkey import encode_component
 from faradisc.model.values.attribute import Item
@@ -176,15 +176,16 @@ def test_expiry_row_without_an_item_is_deleted(open_encrypted: Open, keys: Keys,
     dynamodb = filled(process, keys.first)
     table = process.backend.catalog.at(("", "table"))
     assert table is not None
-    assert table.expiry is not None
+    expiry = expiry_of(table)
+    assert expiry is not None
     row_key = table.placement.row_key(item(p="absent", r="0"))
     slot = row_key[0] >> 6
     stray = index_key(clock.now_ns() // 10**9, row_key)
-    run(process.store.commit([Batch(table.expiry.parts[slot], puts=[(stray, b"")])]))
-    table.expiry.added(stray)
+    run(process.store.commit([Batch(expiry.slot_parts[slot], puts=[(stray, b"")])]))
+    expiry.hints.written(stray)
     clock.advance(10)
     dynamodb.list_tables()
-    assert run(process.store.get(table.expiry.parts[slot], (stray,))) == [None]
+    assert run(process.store.get(expiry.slot_parts[slot], (stray,))) == [None]
     assert dynamodb.scan(TableName="table")["Count"] == ITEMS
 
 

@@ -16,9 +16,9 @@ import pytest
 from faradisc.clock import ManualClock
 from faradisc.database import Database
 from faradisc.engine.check import Check
+from faradisc.engine.derived.expiry import expiry_of, index_key
 from faradisc.engine.tables.change import Change
 from faradisc.engine.tables.description import describe_table
-from faradisc.engine.tables.expiry import index_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import apply_change, apply_changes
 from faradisc.engine.ttl.sweep import expire_change
@@ -192,9 +192,10 @@ def test_a_running_sweep_deletes_nothing_after_expiry_is_disabled(raw: InProcess
     new = item(p="a", exp=1_700_000_000)
     raw.call("PutItem", TableName="table", Item=item(p="a", exp=1_900_000_000))
     table = held(raw)
-    assert table.expiry is not None
+    expiry = expiry_of(table)
+    assert expiry is not None
     sweeping = expire_change(
-        table, table.expiry, index_key(1_700_000_000, table.placement.row_key(new)), table.key.key_of(new)
+        table, expiry, index_key(1_700_000_000, table.placement.row_key(new)), table.key.key_of(new)
     )
     raw.clock.advance(7200)  # the next change of the setting is allowed
     specification["Enabled"] = False

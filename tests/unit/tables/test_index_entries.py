@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faradisc.engine.tables.indexes import STORAGE_OVERHEAD_BYTES, entry_change
-from faradisc.engine.tables.table import Index
+from faradisc.engine.tables.layout import Index
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import IndexSchema, KeySchema, Projection

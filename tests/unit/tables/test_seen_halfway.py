@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from faradisc.database import Database
+from faradisc.engine.derived.history import History
 from faradisc.engine.exchange.locations import directories
 from faradisc.errors import ApiError
 from faradisc.testing.faulty_store import Faults
@@ -391,7 +392,7 @@ def test_a_restore_after_a_crash_does_not_read_a_later_history() -> None:
             for _ in range(20):
                 loop.step()
         catalog.change_lock.release()
-        while list(catalog.background_index.recoverable()):
+        while list(catalog.background_index.having(History)):
             loop.step()
         loop.start("put", ask(database, "PutItem", TableName="table", Item=item(p="a", n=2)))
         while not catalog.owned_by("restore"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
+from faradisc.engine.derived.kinds import KINDS
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.definition import table_definition
 from faradisc.engine.tables.table_lifecycle import check_not_in_use
@@ -25,7 +26,9 @@ class Scene:
         self.table = run(self.catalog.create(*PLACE, definition, {"owner_job": "import"}))
 
     def open(self) -> None:
-        self.catalog = Catalog(self.store, self.clock, SeededEntropy(1), per_region=False, transition_ms=5)
+        self.catalog = Catalog(
+            self.store, self.clock, SeededEntropy(1), KINDS, per_region=False, transition_ms=5
+        )
         run(self.catalog.load())
 
 

@@ -1,6 +1,6 @@
 """Reads a table's past: its items at a time, and the changes between two times.
 
-For tables with point-in-time recovery (engine/tables/history.py). A walk reads the slots in order, each in
+For tables with point-in-time recovery (engine/derived/history.py). A walk reads the slots in order, each in
 the order of the row keys, and merges the present rows with the changes of the days in question, page by page;
 a page limits the memory, however long the history is.
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from faradisc.engine.tables.history import AFTER_ITEM, after_moment, split_change_key
+from faradisc.engine.derived.history import AFTER_ITEM, after_moment, history_of, split_change_key
 from faradisc.engine.tables.table import Table
 from faradisc.model.codec.item_record import Record
 from faradisc.storage.api import Part, ReadOnlyStore
@@ -121,7 +121,7 @@ async def _page(
     Of an item with more changes than fit into a page, only those that decide its state at `moments` are
     returned.
     """
-    history = table.history
+    history = history_of(table)
     assert history is not None, "the caller has checked that point-in-time recovery is enabled"
     slot, low = cursor.slot, bytes.fromhex(cursor.after) or None
     present = await _rows(store, table.placement.parts[slot], low)

@@ -1,6 +1,6 @@
 """Point-in-time recovery: enables and disables it, and removes history older than its period.
 
-The history itself is written with the items (engine/tables/history.py) and read page by page
+The history itself is written with the items (engine/derived/history.py) and read page by page
 (engine/backups/history.py). This module describes the period to clients, checks restore times, and has the
 job that clears old days. It clears a whole day of a slot at once; days that a restore or an export still
 reads stay.
@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from faradisc.clock import epoch_seconds
+from faradisc.engine.derived.history import History, history_of
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.history import History
 from faradisc.engine.tables.state import DAY_NS, DroppedHistory, PitrState, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import InvalidRestoreTimeException, PointInTimeRecoveryUnavailableException
@@ -44,10 +44,10 @@ class Periods:
         now_ns = self._catalog.moments.now_ns()
         today = now_ns // DAY_NS
         changes = 0
-        for _, history in self._catalog.background_index.recoverable():
+        for _, history in self._catalog.background_index.having(History):
             for slot in range(history.slots):
                 changes += (await self._store.usage(history.part(slot, today)))[0]
-        self._catalog.moments.seal(now_ns + changes)
+        self._catalog.moments.begin_after(now_ns + changes)
 
     # --- On and off ---
 
@@ -86,7 +86,7 @@ class Periods:
 
     def description(self, table: Table) -> dict[str, Any]:
         """Returns ContinuousBackupsDescription."""
-        history = table.history
+        history = history_of(table)
         described: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
         if history is not None:
             described = {
@@ -117,11 +117,12 @@ class Periods:
         return max(at_ns + _MILLISECOND_NS - 1, earliest_ns)
 
     def _history(self, table: Table) -> History:
-        if table.history is None:
+        history = history_of(table)
+        if history is None:
             raise PointInTimeRecoveryUnavailableException(
                 f"Point in time recovery is not enabled for table '{table.name}'"
             )
-        return table.history
+        return history
 
     def _earliest_ns(self, history: History) -> int:
         """Returns the earliest restorable time in whole seconds, as clients send it back; the part of that
@@ -141,7 +142,7 @@ class Periods:
 
     async def step(self) -> bool:
         """Clears one day of one table's history before its period. Returns False when there is none."""
-        for table, history in self._catalog.background_index.recoverable():
+        for table, history in self._catalog.background_index.having(History):
             keep_ns = history.earliest_ns(self._catalog.moments.now_ns())
             needed = [oldest_needed_ns(table) for oldest_needed_ns in self._readers]
             keep_day = min([keep_ns, *(at_ns for at_ns in needed if at_ns is not None)]) // DAY_NS
@@ -152,7 +153,7 @@ class Periods:
 
     async def _clear_day(self, table: Table, history: History) -> None:
         day = history.first_day
-        for part in history.parts(until_day=day + 1):
+        for part in history.parts_before(day + 1):
             await self._store.clear(part)
 
         def forget(state: TableState) -> bool:
@@ -161,6 +162,7 @@ class Periods:
             return False
 
         updated = await self._catalog.update(table, forget, while_in_use=True)
-        if updated.history is not None:
-            changes, size = await self.usage(updated.history)
+        following = history_of(updated)
+        if following is not None:
+            changes, size = await self.usage(following)
             log.info("history of table %s: %d changes, %d bytes", table.name, changes, size)

@@ -35,6 +35,7 @@ from faradisc.engine.backups.history import Cursor, page_at
 from faradisc.engine.backups.registry import Backups, usage_of
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.verification import Verification, verify_quickly
+from faradisc.engine.derived.history import history_of
 from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.sealing.state import SealState
 from faradisc.engine.tables.catalog import Catalog
@@ -117,10 +118,11 @@ class Restores:
         """
         _, size_bytes = await usage_of(self._store, source)
         self._check_room(size_bytes)
-        await self._catalog.seal(source, at_ns)
-        assert source.history is not None, "it covers the time"
+        await self._catalog.end_past(source, at_ns)
+        history = history_of(source)
+        assert history is not None, "it covers the time"
         name = (source.state.namespace, source.name)
-        restored = Restored(source.arn, at_ns, source=name, history=source.history.resource)
+        restored = Restored(source.arn, at_ns, source=name, history=history.resource)
         made = await self._begin(target, definition, restored, sealing)
         if self._source(restored) is None:
             # The history was dropped before the table was created; from here on it would stay.
@@ -276,9 +278,10 @@ class Restores:
         """Returns the table of the past, if it still has the same history."""
         assert restored.source is not None
         source = self._catalog.at(restored.source)
-        if source is None or source.history is None:
+        history = None if source is None else history_of(source)
+        if history is None:
             return None
-        return source if restored.history in (None, source.history.resource) else None
+        return source if restored.history in (None, history.resource) else None
 
     async def _drop(self, table: Table, reason: str) -> None:
         restored = table.state.restored

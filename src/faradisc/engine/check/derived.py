@@ -22,8 +22,8 @@ from faradisc.engine.check.inventory import name_of
 from faradisc.engine.check.items import read_item, row_words, shortened
 from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import Pairs, pages
-from faradisc.engine.tables.expiry import expires_s, index_key, split_index_key
-from faradisc.engine.tables.table import Index, TableLayout
+from faradisc.engine.derived.expiry import expires_s, index_key, split_index_key
+from faradisc.engine.tables.layout import Index, TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES, TTL_PAST_S_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift

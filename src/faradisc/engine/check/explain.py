@@ -14,10 +14,10 @@ import orjson
 
 from faradisc.engine.check.history import PART_BYTES as HISTORY_PART_BYTES
 from faradisc.engine.check.inventory import Inventory, name_of, stream_name
+from faradisc.engine.derived.history import STAMP_BYTES
 from faradisc.engine.streams.records import parse_entry
-from faradisc.engine.tables.history import STAMP_BYTES
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import DAY_NS
-from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec import keyspace
 from faradisc.model.codec.item_record import HEADER_BYTES
 from faradisc.model.codec.keyspace import HASH_BYTES, LEASES_PREFIX, Placement

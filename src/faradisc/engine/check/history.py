@@ -1,6 +1,6 @@
 """Checks the history of a table with point-in-time recovery: readable images, each in the part of its day.
 
-Source of the layout: engine/tables/history.py.
+Source of the layout: engine/derived/history.py.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from faradisc.engine.check.inventory import Inventory, name_of
 from faradisc.engine.check.items import read_item, row_words
 from faradisc.engine.check.problems import LOST, Report
 from faradisc.engine.check.reading import pages
-from faradisc.engine.tables.history import STAMP_BYTES, split_change_key
+from faradisc.engine.derived.history import STAMP_BYTES, split_change_key
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import DAY_NS
-from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec.keyspace import HASH_BYTES, slot_shift
 from faradisc.storage.api import Part, ReadOnlyStore
 

@@ -15,8 +15,8 @@ import orjson
 from faradisc.engine.check.problems import LOST, RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.streams.stream import StreamState
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import TableState
-from faradisc.engine.tables.table import TableLayout
 from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
 from faradisc.storage.api import Corruption, IOFailed, Part, ReadOnlyStore
 

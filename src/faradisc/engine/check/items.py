@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from faradisc.engine.check.problems import LOST
-from faradisc.engine.tables.table import TableLayout
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import HASH_BYTES, Placement, key_of_row
 from faradisc.model.values.attribute import Item

@@ -14,7 +14,7 @@ from faradisc.engine.check.problems import LOST, Problem, Report, Tally
 from faradisc.engine.check.reading import log_pages
 from faradisc.engine.streams.records import Entry, parse_entry
 from faradisc.engine.streams.stream import StreamState
-from faradisc.engine.tables.table import TableLayout
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
 from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part, ReadOnlyStore

@@ -22,7 +22,7 @@ from faradisc.engine.check.problems import RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSums
 from faradisc.engine.check.system import single_tokens
-from faradisc.engine.tables.table import TableLayout
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART

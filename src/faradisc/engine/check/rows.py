@@ -14,7 +14,7 @@ from faradisc.engine.check.inventory import name_of
 from faradisc.engine.check.items import check_item, row_words
 from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import pages
-from faradisc.engine.tables.table import TableLayout
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size

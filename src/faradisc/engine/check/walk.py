@@ -22,7 +22,7 @@ from faradisc.engine.check.problems import LOST, RepairAction, Report
 from faradisc.engine.check.rows import walk_items
 from faradisc.engine.check.system import verify_jobs, verify_tokens
 from faradisc.engine.sealing.sealer import KeyDenied
-from faradisc.engine.tables.table import TableLayout
+from faradisc.engine.tables.layout import TableLayout
 from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
 
 

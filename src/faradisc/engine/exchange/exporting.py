@@ -25,6 +25,7 @@ from typing import Any
 import orjson
 
 from faradisc.engine.backups.history import Cursor, ItemAt, ItemChange, page_at, page_between
+from faradisc.engine.derived.history import history_of
 from faradisc.engine.exchange.filtering import ItemFilter, bind_filter
 from faradisc.engine.exchange.sealed_objects import SealedWriter
 from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
@@ -343,7 +344,7 @@ class Exporting:
             raise _Unreadable("TableNotFound", "The table was deleted during the export") from None
         if table.state.table_id != task.shown["TableId"] or table.state.status == "DELETING":
             raise _Unreadable("TableNotFound", "The table was deleted during the export")
-        history = table.history
+        history = history_of(table)
         if history is None or history.enabled_ns > task.started_ns:
             raise _Unreadable(
                 "PointInTimeRecoveryUnavailable", "Point-in-time recovery was disabled during the export"

@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 
 from faradisc.clock import Clock, Entropy
+from faradisc.engine.derived.capture import Capture
 from faradisc.engine.kinesis.destinations import parse_arn
 from faradisc.engine.kinesis.document import document, partition_key
 from faradisc.engine.kinesis.sender import Outgoing, Rejected, Sender
@@ -24,6 +25,7 @@ from faradisc.engine.streams.records import parse_entry
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import KinesisDestination, TableState
 from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
 from faradisc.errors import ApiError
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.model.codec.keyspace import key_of_row, parts_of
@@ -102,10 +104,9 @@ class KinesisDelivery:
             self._sender.close()
 
     def _destinations(self) -> Iterator[tuple[Table, KinesisDestination, int]]:
-        for table in self._catalog.background_index.captured():
-            for destination in table.state.kinesis:
-                if destination.resource is not None:
-                    yield table, destination, destination.resource
+        for table, captured in self._catalog.background_index.having(Capture):
+            if table.state.status != INACCESSIBLE:
+                yield table, captured.destination, captured.resource
 
     async def _flow_step(
         self, table: Table, destination: KinesisDestination, flow: _Flow

@@ -1,4 +1,5 @@
-"""An index of the tables that background jobs use, so that a step costs by these and not by all tables.
+"""An index of the tables by what is derived from their items, so that a step of a background job costs by the
+tables that it is about and not by all tables.
 
 The catalog notes every table in its present state. Entries of tables that no longer exist are dropped by the
 next job that finds them.
@@ -7,84 +8,54 @@ next job that finds them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
-from faradisc.clock import Clock
-from faradisc.engine.tables.expiry import Expiry
-from faradisc.engine.tables.history import History
+from faradisc.engine.tables.derived import Derived
 from faradisc.engine.tables.names import NsName
-from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
+
+D = TypeVar("D", bound=Derived)
 
 
 class BackgroundIndex:
     """Belongs to one catalog."""
 
-    def __init__(self, table_at: Callable[[NsName], Table | None], clock: Clock) -> None:
+    def __init__(self, table_at: Callable[[NsName], Table | None]) -> None:
         """table_at: returns the present table of a name."""
         self._table_at = table_at
-        self._clock = clock
-        self._expiries: dict[NsName, Expiry] = {}
-        """The expiry indexes of tables with time to live."""
-        self._captured: set[NsName] = set()
-        """The tables with changes captured for Kinesis that may not be delivered yet."""
-        self._recoverable: set[NsName] = set()
-        """The tables with point-in-time recovery."""
-
-    def expiry_of(self, state: TableState) -> Expiry | None:
-        """Returns the expiry index of a table, if its time to live is enabled: the same object as long as the
-        table has the same expiry index."""
-        if state.ttl is None or state.ttl.resource is None:
-            return None
-        known = self._expiries.get((state.namespace, state.name))
-        if known is not None and known.resource == state.ttl.resource:
-            return known
-        return Expiry(state.ttl.attribute, state.ttl.resource, state.slots, self._clock)
+        self._names: dict[type[Derived], set[NsName]] = {}
+        self._unfilled: set[NsName] = set()
 
     def note(self, name: NsName, table: Table) -> None:
         """Enters a table in its present state."""
-        _set(self._captured, name, any(each.resource is not None for each in table.state.kinesis))
-        _set(self._recoverable, name, table.history is not None)
-        self.forget_expiry(name)
-        if table.expiry is not None:
-            self._expiries[name] = table.expiry
-
-    def forget_expiry(self, name: NsName) -> None:
-        """The next table of that name gets a new expiry index object."""
-        self._expiries.pop(name, None)
+        present = {type(each) for each in table.derived}
+        for kind in present | self._names.keys():
+            _set(self._names.setdefault(kind, set()), name, kind in present)
+        _set(self._unfilled, name, any(not each.is_filled for each in table.derived))
 
     def clear(self) -> None:
         """Removes all tables."""
-        self._expiries.clear()
-        self._captured.clear()
-        self._recoverable.clear()
+        self._names.clear()
+        self._unfilled.clear()
 
-    def expiring(self) -> Iterator[tuple[Table, Expiry]]:
-        """Yields the tables with time to live."""
-        for name, expiry in list(self._expiries.items()):
-            table = self._table_at(name)
-            if table is None or table.expiry is not expiry:
-                self._expiries.pop(name, None)
-            elif table.state.status not in ("DELETING", INACCESSIBLE):
-                yield table, expiry
+    def having(self, kind: type[D]) -> Iterator[tuple[Table, D]]:
+        """Yields the derived things of one kind, with their tables; not those of tables being deleted."""
+        for table in self._present(self._names.get(kind, set())):
+            for each in table.derived:
+                if isinstance(each, kind) and not each.is_leaving:
+                    yield table, each
 
-    def captured(self) -> Iterator[Table]:
-        """Yields the tables that may hold something for a Kinesis destination."""
-        for name in sorted(self._captured):
+    def unfilled(self) -> Iterator[Table]:
+        """Yields the tables with something that is not filled."""
+        return self._present(self._unfilled)
+
+    def _present(self, names: set[NsName]) -> Iterator[Table]:
+        for name in sorted(names):
             table = self._table_at(name)
             if table is None:
-                self._captured.discard(name)
-            elif table.state.status not in ("DELETING", INACCESSIBLE):
-                yield table
-
-    def recoverable(self) -> Iterator[tuple[Table, History]]:
-        """Yields the tables with point-in-time recovery."""
-        for name in sorted(self._recoverable):
-            table = self._table_at(name)
-            if table is None or table.history is None:
-                self._recoverable.discard(name)
+                names.discard(name)
             elif table.state.status != "DELETING":
-                yield table, table.history
+                yield table
 
 
 def _set(names: set[NsName], name: NsName, wanted: bool) -> None:

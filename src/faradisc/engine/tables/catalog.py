@@ -21,9 +21,10 @@ from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.catalog_store import ResourceNumbers
 from faradisc.engine.tables.clearing import clear_parts
 from faradisc.engine.tables.definition import TableDefinition
+from faradisc.engine.tables.derived import removed
 from faradisc.engine.tables.quotas import check_quotas
 from faradisc.engine.tables.state import UNASSIGNED, TableState
-from faradisc.engine.tables.table import Table, dropped_parts, provisions_of
+from faradisc.engine.tables.table import Table, provisions_of
 from faradisc.engine.tables.table_lifecycle import (
     being_updated,
     check_deletable,
@@ -56,7 +57,7 @@ class Catalog(TableLookup):
         for state, version in rows:
             self._tables[state.namespace, state.name] = self._attach(state, version)
         for table in list(self._tables.values()):
-            await clear_parts(self._store, dropped_parts(table), if_held=True)
+            await clear_parts(self._store, self.kinds.dropped_parts(table), if_held=True)
             if table.state.status == "DELETING":
                 await self._clear(table)
                 self._current_state_of(table)
@@ -87,7 +88,7 @@ class Catalog(TableLookup):
             numbers = self._rows.unused_numbers()
             state = new_table(
                 definition,
-                numbers,
+                next(numbers),
                 slots=self._store.slots,
                 name=name,
                 namespace=namespace,
@@ -98,6 +99,7 @@ class Catalog(TableLookup):
                 status_until_ns=now_ns + self.transition_ns,
                 **settings,
             )
+            self.kinds.assign(state, numbers)
             check_quotas(state, None, self._tables.values(), self.throughput.registry(namespace).config)
             stream = self._new_stream(state, numbers)
             version = self._rows.deleted.get((namespace, name), 0)
@@ -125,7 +127,7 @@ class Catalog(TableLookup):
             if not while_in_use:
                 check_exists(current.state)
             state = current.state.copy()
-            state.dropped_history = None  # its rows were cleared after the last change, or at the start
+            self.kinds.settle(state)  # rows were cleared after the last change, or at the start
             now_ns = self._clock.now_ns()
             raised: dict[str | None, tuple[int, int]] = {}
             if change(state):
@@ -137,26 +139,26 @@ class Catalog(TableLookup):
             config = self.throughput.registry(state.namespace).config
             check_quotas(state, current.state, self._tables.values(), config)
             numbers = self._rows.unused_numbers()
-            state.assign_resources(numbers)
+            self.kinds.assign(state, numbers)
             start_index_deletions(state, now_ns + self.transition_ns)
             stream = self._new_stream(state, numbers)
             updated = await self._commit_change(current, state, numbers, stream, also)
             self.throughput.prepare(updated.meter, raised, now_ns)
-            await self._clear_dropped(current, updated)
+            await self._clear_removed(current, updated)
             return updated
 
         return await self._at_its_turn(attempt)
 
-    async def seal(self, table: Table, at_ns: int) -> None:
+    async def end_past(self, table: Table, at_ns: int) -> None:
         """Makes changes of a table's items happen after a moment from now on, on all nodes."""
-        self.moments.seal(at_ns)
+        self.moments.begin_after(at_ns)
 
-        def sealed(state: TableState) -> bool:
-            state.sealed_ns = max(state.sealed_ns, at_ns)
+        def later(state: TableState) -> bool:
+            state.changes_after_ns = max(state.changes_after_ns, at_ns)
             return False
 
         if self._store.shared:
-            await self.update(table, sealed, while_in_use=True)
+            await self.update(table, later, while_in_use=True)
 
     async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
         """Starts to raise the warm throughput of a table (None) or global index. It is available a transition
@@ -356,7 +358,6 @@ class Catalog(TableLookup):
         """Puts back the table before a change whose commit has failed."""
         name = (table.state.namespace, table.name)
         del self._tables[name]
-        self.background_index.forget_expiry(name)
         if before is None or before.state.table_id != table.state.table_id:
             self.throughput.detach(table.state.table_id)
             self.sealers.forget(table.state.table_id)
@@ -365,16 +366,11 @@ class Catalog(TableLookup):
 
     async def _clear(self, table: Table) -> None:
         await clear_parts(self._store, table.parts())
-        for index in table.vector_indexes:
-            self.vectors.forget(index.placement.resource)
+        for each in table.derived:
+            each.forget()
 
-    async def _clear_dropped(self, before: Table, after: Table) -> None:
-        """Clears the parts of an index, a time to live or a history that a change has removed."""
-        index = after.changing_index
-        if index is not None and index.status == "DELETING":
-            await clear_parts(self._store, index.placement.parts)
-            self.vectors.forget(index.placement.resource)
-        if before.expiry is not None and after.expiry is not before.expiry:
-            await clear_parts(self._store, before.expiry.parts)
-        if before.history is not None and after.history is None:
-            await clear_parts(self._store, before.history.parts())
+    async def _clear_removed(self, before: Table, after: Table) -> None:
+        """Clears the parts of what a change has removed."""
+        for each in removed(before.derived, after.derived):
+            await clear_parts(self._store, each.parts())
+            each.forget()

@@ -21,7 +21,8 @@ from faradisc.capacity.admission import Charge, asks_index
 from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.engine.tables.change import Change, Image, Outcome
 from faradisc.engine.tables.indexes import EntryChange
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.usage_recording import record_read, record_write
 from faradisc.errors import ValidationException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES, WRITE_UNIT_BYTES

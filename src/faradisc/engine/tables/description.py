@@ -11,8 +11,9 @@ from typing import Any
 from faradisc.clock import epoch_seconds
 from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.stream import stream_arn
+from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import describe_maximum
 from faradisc.model.values.schema import IndexSchema
 from faradisc.storage.api import ReadOnlyStore

@@ -10,9 +10,10 @@ Source of the charges: capacity.md section 2.2, "Secondary index write units".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from faradisc.capacity import units
-from faradisc.engine.tables.table import Index
+from faradisc.engine.tables.layout import Index
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
@@ -36,8 +37,11 @@ class EntryChange:
     old_bytes: int = 0
     new_bytes: int = 0
 
-    def add_to(self, batches: Batches) -> None:
-        """Adds the change to the batches of a commit."""
+    def add_to(self, batches: Batches, written: list[tuple[Any, bytes]]) -> None:
+        """Adds the change to the batches of a commit, and to `written` the rows of vectors in memory."""
+        vectors = self.index.vectors
+        if vectors is not None:
+            written.extend((vectors, row[1]) for row in (self.delete, self.put) if row)
         if self.delete is not None:
             part, row_key = self.delete
             batch = batches[part]

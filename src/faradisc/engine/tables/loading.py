@@ -1,8 +1,8 @@
 """Loads many items at once into a table that a job fills; faster than the write path.
 
-No other request reads or writes such a table, and it has no stream, capture, expiry or history. So a write is
-its row, its index entries and the counters. A page of items is one commit. If an item exists already, the
-later one replaces it and its entries. So loading a page again changes nothing.
+No other request reads or writes such a table. A write is its row, its index entries and the counters; a table
+from which more is derived is loaded by way of commit.py. A page of items is one commit. If an item exists
+already, the later one replaces it and its entries. So loading a page again changes nothing.
 
 An item is encoded at once (`row_of`) and dropped: with thousands of items in memory for a page, garbage
 collection takes more time than everything else here (measured: half of it).
@@ -16,14 +16,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
+from faradisc.engine.tables.change import Change, Image, evaluate
+from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.indexes import entry_change
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
-from faradisc.storage.api import Batch, Batches, Row, Store
+from faradisc.storage.api import Batch, Batches, Row, Stale, Store
 
 HASHES = 1 << 23
 """Number of hash values of row keys. A power of two."""
@@ -86,7 +89,10 @@ async def load_rows(
     The commit is not durable: the owner job flushes the store before anything relies on it. also: progress of
     the job, committed with the rows. novelty: must have seen every row of the table, if given.
     """
-    assert table.state.owner_job is not None and table.stream is None and table.collections is None
+    assert table.state.owner_job is not None
+    if table.maintained:
+        await _write_rows(store, table, rows, also)
+        return
     page = Batches({also.part: also} if also is not None else {})
     for part, found in _by_part(table, {row[0]: row for row in rows}.values()):
         batch = page[part] = table.item_batch(part)
@@ -109,6 +115,22 @@ async def load_rows(
                 for part in set(index.placement.parts) & page.keys():
                     for row_key in (*(key for key, _ in page[part].puts), *page[part].deletes):
                         index.vectors.written(row_key)
+
+
+async def _write_rows(store: Store, table: Table, rows: Iterable[LoadedRow], also: Batch | None) -> None:
+    """Puts rows as other writes do, with all that is derived from the items."""
+    changes = []
+    for _, stored, size, _ in {row[0]: row for row in rows}.values():
+        item = item_record.decode(stored)
+        changes.append(
+            Change(table, table.key.key_of(item), lambda _, item=item: item, size=size)  # type: ignore[misc]
+        )
+    outcomes = []
+    for change in changes:
+        (old,) = await store.get(change.part, (change.row_key,), for_update=True)
+        outcomes.append(evaluate(change, Image(old)))
+    if not await commit_outcomes(store, outcomes, also=also, durable=False):
+        raise Stale  # a table that is being loaded has one writer
 
 
 def _by_part(table: Table, rows: Iterable[LoadedRow]) -> Iterator[tuple[bytes, list[LoadedRow]]]:
@@ -158,4 +180,4 @@ def _replace_entries(page: Batches, table: Table, before: Item, item: Item) -> N
     for index in table.indexes:
         change = entry_change(index, before, item)
         if change is not None:
-            change.add_to(page)
+            change.add_to(page, [])  # `load_rows` marks all rows

@@ -17,7 +17,8 @@ from faradisc.capacity.config import HASH_BYTES
 from faradisc.capacity.partitions import PartitionBucket
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.throttle import Throttled
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.usage_recording import trace
 from faradisc.model.codec.keyspace import slot_low
 

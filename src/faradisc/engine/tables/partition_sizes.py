@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faradisc.engine.tables.change import Outcome
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.engine.throughput.meter import TableMeter
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 
 
-def grow_partitions(outcome: Outcome, *, undone: bool = False) -> None:
+def grow_partitions(outcome: Outcome, undone: bool) -> None:
     """Adds the growth of a change. undone: its commit was not made; subtracts it again."""
     change, old = outcome.change, outcome.old
     meter = change.table.meter
@@ -34,9 +35,7 @@ def grow_partitions(outcome: Outcome, *, undone: bool = False) -> None:
             _grow(meter, entry.index, new_location[1], before, after, undone=undone)
 
 
-def grow_index(
-    table: Table, index: Index, entries: Sequence[tuple[bytes, bytes, int]], *, undone: bool
-) -> None:
+def grow_index(table: Table, index: Index, entries: Sequence[tuple[bytes, bytes, int]], undone: bool) -> None:
     """Adds new entries of a global index: part, row key, size without storage overhead."""
     if index.name in table.meter.indexes:
         for _, row_key, size in entries:

@@ -6,7 +6,7 @@ name differs from their name here are listed in `_STORED_NAMES`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -22,9 +22,10 @@ Elements = list[tuple[str, str]]
 """(attribute name, role) in order; the role is HASH or RANGE in a key schema."""
 
 UNASSIGNED = 0
-"""Resource number of something new; `TableState.assign_resources` replaces it. Resource 0 is the system."""
+"""Resource number of something new; the catalog replaces it. Resource 0 is the system."""
 
 _STORED_NAMES = {
+    "changes_after_ns": "sealed_ns",
     "dropped_history": "left_history",
     "owner_job": "filler",
     "previous_resource": "left",
@@ -37,7 +38,8 @@ def _to_stored(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return {
         _STORED_NAMES.get(name, name): value
         for name, value in fields
-        if not (name == "until_ns" and value is None) and not (name in ("epoch", "sealed_ns") and value == 0)
+        if not (name == "until_ns" and value is None)
+        and not (name in ("epoch", "changes_after_ns", "features") and not value)
     }
 
 
@@ -163,6 +165,18 @@ class DroppedHistory:
 
 
 @dataclass(slots=True)
+class FeatureState:
+    """One derived thing of a table (engine/derived/features.py)."""
+
+    resource: int = UNASSIGNED
+    filled: bool = False
+    """Whether it has what follows from every item."""
+    dropped: bool = False
+    """Whether the last change has removed it; its rows are cleared at once, but may exist after a crash."""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class KinesisDestination:
     """A destination of captured changes. Source: streams.md section 7."""
 
@@ -282,8 +296,10 @@ class TableState:
     """Encryption with a key of its own."""
     epoch: int = 0
     """On a shared store: the epoch of the table's parts, another one after every change of this state."""
-    sealed_ns: int = 0
+    changes_after_ns: int = 0
     """On a shared store: all further changes of items are after this moment."""
+    features: dict[str, FeatureState] = field(default_factory=dict)
+    """What is derived from the items by kinds without a field of their own, by the name of the kind."""
 
     @property
     def arn(self) -> str:
@@ -351,26 +367,6 @@ class TableState:
         if self.sealing is not None:
             self.sealing.switching = False
 
-    def assign_resources(self, numbers: Iterator[int]) -> None:
-        """Gives every index, expiry index, Kinesis destination and history a resource number."""
-        for index in self.online_indexes():
-            if index.resource == UNASSIGNED:
-                index.resource = next(numbers)
-        if self.ttl is not None and self.ttl.resource == UNASSIGNED:
-            self.ttl.resource = next(numbers)
-        for destination in self.kinesis:
-            if destination.resource == UNASSIGNED:
-                destination.resource = next(numbers)
-        if self.pitr is not None and self.pitr.resource == UNASSIGNED:
-            self.pitr.resource = next(numbers)
-
-    def resources(self) -> list[int]:
-        """Returns the resources of its rows and logs."""
-        of_indexes = [index.resource for index in [*self.local_indexes, *self.online_indexes()]]
-        others = [self.collections_resource, *(each.resource for each in self.kinesis)]
-        others += [each.resource for each in (self.stream, self.pitr, self.ttl) if each is not None]
-        return [self.resource, *of_indexes, *(each for each in others if each is not None)]
-
     def copy(self) -> TableState:
         """Returns a copy that shares nothing with this state."""
         return TableState.from_json(self.to_json())
@@ -398,6 +394,8 @@ class TableState:
             state.ttl = TtlState(**_from_stored(stored["ttl"]))
         if stored.get("pitr") is not None:
             state.pitr = PitrState(**stored["pitr"])
+        features = stored.get("features", {})
+        state.features = {name: FeatureState(**each) for name, each in features.items()}
         state.pending = Pending.from_json(stored.get("pending", {}))
         if stored.get("policy") is not None:
             state.policy = ResourcePolicy(**stored["policy"])

@@ -7,12 +7,11 @@ virtual clock. Nothing here reads a clock or the store.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from faradisc.engine.tables.definition import TableDefinition
-from faradisc.engine.tables.state import TableState, Throughput
+from faradisc.engine.tables.state import UNASSIGNED, TableState, Throughput
 from faradisc.errors import ResourceInUseException
 
 IN_USE = "Attempt to change a resource which is still in use: "
@@ -27,23 +26,17 @@ show the states and errors of the service."""
 
 
 def new_table(
-    definition: TableDefinition, numbers: Iterator[int], *, created_ns: int, slots: int, **settings: Any
+    definition: TableDefinition, resource: int, *, created_ns: int, slots: int, **settings: Any
 ) -> TableState:
     """Returns the state of a table that is CREATING.
 
-    numbers: unused resource numbers. settings: the other fields of the state.
+    What is derived from its items has no resource numbers yet. settings: the other fields of the state.
     """
     on_demand = definition.billing_mode == "PAY_PER_REQUEST"
-    resource = next(numbers)
-    collections_resource = next(numbers) if definition.local_indexes else None
-    for index in definition.local_indexes + definition.global_indexes:
-        index.resource = next(numbers)
-    for vector_index in definition.vector_indexes:
-        vector_index.resource = next(numbers)
     return TableState(
         created_ns=created_ns,
         resource=resource,
-        collections_resource=collections_resource,
+        collections_resource=UNASSIGNED if definition.local_indexes else None,
         slots=slots,
         definitions=definition.definitions,
         key_schema=definition.key_schema,

@@ -17,14 +17,14 @@ from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.catalog_log import CatalogLog, Followed
 from faradisc.engine.sealing.sealers import Sealers
-from faradisc.engine.streams.capture import capture
 from faradisc.engine.streams.reading import not_found, parse_arn
 from faradisc.engine.streams.registry import Streams
 from faradisc.engine.streams.stream import Stream, StreamState
 from faradisc.engine.tables.background_index import BackgroundIndex
 from faradisc.engine.tables.catalog_store import LAST_RESOURCE_KEY, CatalogStore
-from faradisc.engine.tables.history import History, Moments
+from faradisc.engine.tables.derived import Derived, Kind, Kinds, Live
 from faradisc.engine.tables.key_locks import KeyLocks
+from faradisc.engine.tables.moments import Moments
 from faradisc.engine.tables.names import NsName, name_of_row, parse_table_arn, row_key
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table, provisions_of
@@ -53,6 +53,7 @@ class TableLookup:
         store: Store,
         clock: Clock,
         entropy: Entropy,
+        kinds: Sequence[Kind],
         *,
         per_region: bool,
         transition_ms: int,
@@ -61,7 +62,8 @@ class TableLookup:
         throughput: ThroughputSettings | None = None,
         sealers: Sealers | None = None,
     ) -> None:
-        """sealers: those that `store` uses; None: it seals nothing."""
+        """kinds: what tables can have beside their items.
+        sealers: those that `store` uses; None: it seals nothing."""
         self._store = store
         self._clock = clock
         self._entropy = entropy
@@ -70,7 +72,6 @@ class TableLookup:
         """Length of a change of state."""
         self.short = transition_ms <= SHORT_TRANSITION_MS_MAX
         """Whether requests complete changes of state (docs/decisions/0006)."""
-        self._collection_bytes_max = collection_bytes_max
         self.sealers = sealers or Sealers(clock, entropy)
         self.log = CatalogLog(store)
         self.streams = Streams(
@@ -86,10 +87,21 @@ class TableLookup:
         self.vectors = VectorMemory()
         self.throughput = Throughput(store, clock, entropy, throughput)
         self.moments = Moments(clock)
+        self.kinds = Kinds(
+            kinds,
+            Live(
+                clock,
+                self.moments,
+                store.shared,
+                self.vectors,
+                self.streams.recorder,
+                collection_bytes_max,
+            ),
+        )
         self._locks = KeyLocks() if store.shared else None
         self._rows = CatalogStore(store, self.log)
         self._tables: dict[NsName, Table] = {}
-        self.background_index = BackgroundIndex(self._tables.get, clock)
+        self.background_index = BackgroundIndex(self._tables.get)
         self.change_lock = asyncio.Lock()
         """Held during a change of the catalog, and while changes of other nodes are taken over."""
         self._refreshes = 0
@@ -219,15 +231,15 @@ class TableLookup:
         """Returns the tables that a job fills."""
         return [table for table in self._tables.values() if table.state.owner_job == job]
 
-    def backfilling(self) -> Table | None:
-        """Returns a table that has an index to be backfilled, if there is one."""
-        for table in list(self._tables.values()):
-            changing = table.changing_index
-            if changing is not None and changing.status == "CREATING":
-                current = self._current_state_of(table)
-                if current is not None and current.state.status == "ACTIVE":
-                    return current
-        return None
+    def filling(self, job: bytes) -> Iterator[tuple[Table, Derived]]:
+        """Yields what a kind of job is to fill, with its table."""
+        for noted in self.background_index.unfilled():
+            table = self._current_state_of(noted)
+            if table is None:
+                continue
+            for each in table.derived:
+                if each.job == job and not each.is_filled and table.state.status in each.filled_while:
+                    yield table, each
 
     def stream(self, arn: str) -> Stream:
         """Returns the stream with an ARN. Raises ValidationException, ResourceNotFoundException."""
@@ -296,22 +308,22 @@ class TableLookup:
         since_ns: when the table got this state; None: now.
         """
         name = (state.namespace, state.name)
-        self.moments.seal(state.sealed_ns)
+        self.moments.begin_after(state.changes_after_ns)
         provisions = provisions_of(state)
-        if state.sealing is not None:
-            self.sealers.attach(state.table_id, state.sealing, state.resources(), name)
-        captured = next((each.resource for each in state.kinesis if each.enabled), None)
         table = Table(
             state,
             version,
             meter=self.throughput.attach(state.table_id, *name, provisions, since=since_ns),
             vectors=self.vectors,
-            stream=None if state.stream is None else self.streams.recorder(state.stream.resource),
-            capture=None if captured is None else capture(captured, state.slots, self._clock),
-            expiry=self.background_index.expiry_of(state),
-            history=None if state.pitr is None else History(state.pitr, state.slots, self.moments),
-            collection_bytes_max=self._collection_bytes_max,
+            derive=self.kinds.of,
             locks=self._locks,
         )
+        if state.sealing is not None:
+            self.sealers.attach(state.table_id, state.sealing, table.resources(), name)
+        before = self._tables.get(name)
+        known = {} if before is None else {each.resource: each for each in before.derived}
+        for each in table.derived:
+            if each.resource in known:
+                each.continues(known[each.resource])
         self.background_index.note(name, table)
         return table

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from faradisc.capacity.admission import Charge
 from faradisc.capacity.throttle import Throttle
 from faradisc.engine.tables.change import Change, Outcome
-from faradisc.engine.tables.table import Index, Table
+from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.table import Table
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from faradisc.clock import Clock
+from faradisc.engine.derived.expiry import NEVER_S, Expiry, expires_s, expiry_of, split_index_key
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, Image, Outcome
-from faradisc.engine.tables.expiry import NEVER_S, Expiry, expires_s, split_index_key
 from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
 from faradisc.engine.tables.writes import apply_changes
 from faradisc.errors import ResourceNotFoundException
 from faradisc.model.codec import item_record
@@ -63,10 +64,10 @@ class Sweeper:
         now_ns = self._clock.now_ns()
         if self._store.shared and now_ns >= self._forgotten_ns + HINTS_NS:
             self._forgotten_ns = now_ns
-            for _, expiry in self._catalog.background_index.expiring():
-                expiry.forget()
-        for table, expiry in self._catalog.background_index.expiring():
-            if expiry.soonest_s <= until_s:
+            for _, expiry in self._catalog.background_index.having(Expiry):
+                expiry.hints.forget()
+        for table, expiry in self._catalog.background_index.having(Expiry):
+            if table.state.status != INACCESSIBLE and expiry.hints.soonest_s <= until_s:
                 found = 0
                 async with self._working:
                     with suppress(ResourceNotFoundException):  # deleted meanwhile
@@ -81,11 +82,12 @@ class Sweeper:
         Writes may add rows meanwhile. They lower `soonest_s` and `empty_below`, which are therefore set high
         first, and lowered to the result at the end.
         """
-        soonest_s, expiry.soonest_s = expiry.soonest_s, NEVER_S
+        hints = expiry.hints
+        soonest_s, hints.soonest_s = hints.soonest_s, NEVER_S
         next_s = soonest_s
         try:
             following = []
-            for slot in range(len(expiry.parts)):
+            for slot in range(len(expiry.slot_parts)):
                 found, next_in_slot_s = await self._sweep_slot(table, expiry, slot, until_s)
                 if found:
                     return found
@@ -93,12 +95,13 @@ class Sweeper:
             next_s = min(following)
             return 0
         finally:
-            expiry.soonest_s = min(expiry.soonest_s, next_s)
+            hints.soonest_s = min(hints.soonest_s, next_s)
 
     async def _sweep_slot(self, table: Table, expiry: Expiry, slot: int, until_s: int) -> tuple[int, int]:
         """Handles one part; returns the number of rows handled, and the next expiry if there is none."""
-        part = expiry.parts[slot]
-        floor, expiry.empty_below[slot] = expiry.empty_below[slot], _ABOVE_ALL
+        part = expiry.slot_parts[slot]
+        hints = expiry.hints
+        floor, hints.empty_below[slot] = hints.empty_below[slot], _ABOVE_ALL
         try:
             rows = await self._store.range(part, floor, None, limit=ITEMS_PER_STEP)
             keys = [key for key, _ in rows if split_index_key(key)[0] <= until_s]
@@ -114,7 +117,7 @@ class Sweeper:
             floor = keys[-1]
             return len(keys), until_s
         finally:
-            expiry.empty_below[slot] = min(expiry.empty_below[slot], floor)
+            hints.empty_below[slot] = min(hints.empty_below[slot], floor)
 
     async def _named(self, table: Table, slot: int, part: Part, keys: Sequence[bytes]) -> dict[bytes, Item]:
         """Returns the keys of items by the rows of the index; reads the items where row keys have no values.
@@ -162,7 +165,9 @@ def expire_change(table: Table, expiry: Expiry, key: bytes, of_item: Item) -> Ch
 
     def transform(image: Image) -> Item | None:
         item = image.item
-        is_due = table.newest.expiry is expiry and expires_s(item, expiry.attribute) == seconds
+        present = expiry_of(table.newest)
+        is_present = present is not None and present.resource == expiry.resource
+        is_due = is_present and expires_s(item, expiry.attribute) == seconds
         return None if is_due else item
 
     return Change(table, of_item, transform, by_service=True)

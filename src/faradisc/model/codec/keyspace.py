@@ -55,7 +55,7 @@ ADMISSION_PART = b"\x00\x00\x00\x00\x09"
 BROADCAST_PART = b"\x00\x00\x00\x00\x0a"
 LEASES_PREFIX = b"\x00\x00\x00\x00\x08"
 """With the name of a lease after it."""
-_JOB_KINDS = (b"backfill", b"ttl", b"restore", b"sealing")
+_JOB_KINDS = (b"backfill", b"ttl", b"restore", b"sealing", b"feature")
 
 
 def hash_of(data: bytes) -> bytes:

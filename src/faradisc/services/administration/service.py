@@ -11,7 +11,8 @@ from typing import Any
 from faradisc.capacity.inspect import observe_heat
 from faradisc.clock import LAST_NS, Clock, MovableClock
 from faradisc.engine.cluster.nodes import described_nodes
-from faradisc.engine.tables.backfill import progress
+from faradisc.engine.derived.filling import items_seen
+from faradisc.engine.derived.indexes import IndexEntries
 from faradisc.engine.tables.table import Table
 from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.errors import ApiError
@@ -123,12 +124,12 @@ class Administration:
         filling = []
         for name in catalog.names(region, account):
             table = self._table(name, region, account)
-            index = table.changing_index
-            if index is None or index.status != "CREATING":
-                continue
-            total = 0
-            for part in table.placement.parts:
-                total += (await store.usage(part))[0]
-            seen = await progress(store, index) or 0
-            filling.append({"table": name, "index": index.name, "items_seen": seen, "items": total})
+            for each in table.derived:
+                if not isinstance(each, IndexEntries) or each.is_filled:
+                    continue
+                total = 0
+                for part in table.placement.parts:
+                    total += (await store.usage(part))[0]
+                seen = await items_seen(store, each) or 0
+                filling.append({"table": name, "index": each.index.name, "items_seen": seen, "items": total})
         return {"index_backfill": filling}

@@ -18,12 +18,15 @@ docs/decisions/0010-point-in-time-recovery.md has the reasons for this design.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 
-from faradisc.clock import Clock
-from faradisc.engine.tables.state import DAY_NS, PitrState
+from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, WrittenItem, find
+from faradisc.engine.tables.layout import TableLayout
+from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, PitrState, TableState
+from faradisc.engine.tables.table import Table
 from faradisc.model.codec.keyspace import slot_shift
-from faradisc.storage.api import Part
+from faradisc.storage.api import Part, Store
 
 AFTER_ITEM = b"\xff"
 """Sorts after all changes of a row key: a time follows it there, whose first byte is smaller; and no row key
@@ -35,61 +38,41 @@ CLOCKS_DIFFER_NS = 2_000_000_000
 _STAMP = Struct(">QI").pack
 
 
-class Moments:
-    """Gives every change its time: that of the clock, or a nanosecond after the last change.
-
-    No change gets a moment whose state has been read, so a restore reads what can no longer change.
-    Each node of a shared store has its own moments. There a change of an item is after the one before it,
-    whichever node made that (engine/tables/commit.py), so that no moment divides a commit.
-    """
-
-    __slots__ = ("_clock", "_last_ns")
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._last_ns = 0
-
-    def now_ns(self) -> int:
-        """Returns the present, which is not before any change."""
-        return max(self._clock.now_ns(), self._last_ns)
-
-    def next_ns(self, after_ns: int = 0) -> int:
-        """Returns the moment of a new change, after all others, and after `after_ns`."""
-        now_ns, last_ns = self._clock.now_ns(), max(self._last_ns, after_ns)
-        self._last_ns = now_ns if now_ns > last_ns else last_ns + 1
-        return self._last_ns
-
-    def seal(self, at_ns: int) -> None:
-        """Makes changes happen after `at_ns` from now on."""
-        self._last_ns = max(self._last_ns, at_ns)
-
-
-class History:
+class History(Derived):
     """The history of one table."""
 
-    __slots__ = (
-        "_day",
-        "_parts",
-        "_shift",
-        "enabled_ns",
-        "first_day",
-        "moments",
-        "period_days",
-        "resource",
-        "slots",
-    )
-
-    def __init__(self, state: PitrState, slots: int, moments: Moments) -> None:
-        self.resource = state.resource
+    def __init__(self, table: TableLayout, state: PitrState, live: Live) -> None:
+        super().__init__(table, state.resource, "point-in-time recovery")
         self.enabled_ns = state.enabled_ns
         self.period_days = state.period_days
         self.first_day = state.first_day
-        self.slots = slots
-        self.moments = moments
-        self._shift = slot_shift(slots)
+        self.slots = table.state.slots
+        self.moments = live.moments
+        self.reads = live.shared  # another node, whose clock is ahead, may have made the newest change
+        self._shift = slot_shift(self.slots)
         self._day = -1
         self._parts: list[Part] = []
         """Parts of that day, by slot."""
+
+    async def prepare(self, store: Store, batches: CommitBatches, written: Sequence[WrittenItem], /) -> None:
+        """Finds the newest moment in the histories of the items that change."""
+        for each in written:
+            if each.new_record == each.old.record:
+                continue
+            low = each.change.row_key
+            for part in self.newest_parts(low):
+                rows = await store.range(part, low, low + AFTER_ITEM, limit=1, reverse=True)
+                batches.after_ns = max(batches.after_ns, *(split_change_key(key)[1] for key, _ in rows), 0)
+
+    def add(self, batches: CommitBatches, written: WrittenItem, /) -> None:
+        """All changes of one commit have one moment, whatever their tables."""
+        batches.at_ns = batches.at_ns or self.moments.next_ns(batches.after_ns)
+        part, key = self.location(written.change.row_key, batches.at_ns, written.old.version)
+        before = written.old.record or b""
+        batch = batches[part]
+        batch.puts.append((key, before))
+        batch.items_delta += 1
+        batch.bytes_delta += len(key) + len(before)
 
     def part(self, slot: int, day: int) -> Part:
         return history_part(self.resource, slot, day)
@@ -114,14 +97,44 @@ class History:
         oldest = max(from_ns // DAY_NS, self.first_day)
         return [self.part(slot, day) for day in range(newest, oldest - 1, -1)]
 
-    def parts(self, until_day: int | None = None) -> list[Part]:
-        """Returns every part that may have rows; with `until_day` only those before it."""
-        end = self.moments.now_ns() // DAY_NS + 1 if until_day is None else until_day
-        return history_parts(self.resource, self.slots, range(self.first_day, end))
+    def parts(self) -> Sequence[Part]:
+        """Returns every part that may have rows."""
+        return self.parts_before(self.moments.now_ns() // DAY_NS + 1)
+
+    def parts_before(self, day: int) -> list[Part]:
+        return history_parts(self.resource, self.slots, range(self.first_day, day))
 
     def earliest_ns(self, now_ns: int) -> int:
         """Returns the oldest moment whose state can be read."""
         return max(self.enabled_ns, now_ns - self.period_days * DAY_NS)
+
+
+class HistoryKind(Kind):
+    name = "history"
+
+    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+        pitr = table.state.pitr
+        return () if pitr is None else (History(table, pitr, live),)
+
+    def assign(self, state: TableState, numbers: Iterator[int]) -> None:
+        if state.pitr is not None and state.pitr.resource == UNASSIGNED:
+            state.pitr.resource = next(numbers)
+
+    def dropped(self, table: TableLayout, live: Live) -> Iterable[Part]:
+        dropped = table.state.dropped_history
+        if dropped is None:
+            return ()
+        days = range(dropped.first_day, dropped.end_day)
+        return history_parts(dropped.resource, table.state.slots, days)
+
+    def settle(self, state: TableState) -> None:
+        state.dropped_history = None
+
+
+def history_of(table: Table) -> History | None:
+    """Returns the history of a table with point-in-time recovery."""
+    found: History | None = find(table.derived, History)
+    return found
 
 
 def history_part(resource: int, slot: int, day: int) -> Part:

@@ -1,0 +1,58 @@
+"""Change capture for Kinesis destinations: the changes of a table's items until they are delivered.
+
+Independent of the table's stream: entries have both images and times in microseconds, and are trimmed when
+they are delivered. They are written in the item's own commit, to the log of the slot's part of the
+destination's resource, in the format of a stream's log (engine/streams/records.py, docs/formats/capture.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from faradisc.clock import Clock
+from faradisc.engine.derived.streams import ChangeLog
+from faradisc.engine.streams.records import ChangeRecorder
+from faradisc.engine.tables.derived import Derived, Kind, Live
+from faradisc.engine.tables.layout import TableLayout
+from faradisc.engine.tables.state import UNASSIGNED, KinesisDestination, TableState
+from faradisc.model.codec.keyspace import parts_of
+from faradisc.storage.api import Part
+
+TICK_NS = 1000
+
+
+def capture_recorder(parts: tuple[Part, ...], clock: Clock) -> ChangeRecorder:
+    """Returns what records the changes for one destination."""
+    return ChangeRecorder(parts, "NEW_AND_OLD_IMAGES", clock, tick_ns=TICK_NS)
+
+
+class Capture(ChangeLog):
+    """The log of one destination. One that is disabled is not maintained, but delivered to its end."""
+
+    def __init__(
+        self, table: TableLayout, destination: KinesisDestination, resource: int, live: Live
+    ) -> None:
+        self._parts = parts_of(resource, table.state.slots)
+        recorder = capture_recorder(self._parts, live.clock)
+        super().__init__(table, resource, "changes captured for Kinesis", recorder)
+        self.destination = destination
+        self.is_maintained = destination.enabled
+
+    def parts(self) -> Sequence[Part]:
+        return self._parts
+
+
+class CaptureKind(Kind):
+    name = "capture"
+
+    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+        return [
+            Capture(table, each, each.resource, live)
+            for each in table.state.kinesis
+            if each.resource is not None
+        ]
+
+    def assign(self, state: TableState, numbers: Iterator[int]) -> None:
+        for each in state.kinesis:
+            if each.resource == UNASSIGNED:
+                each.resource = next(numbers)
