@@ -51,7 +51,7 @@ ROWS = (
     ("services.autoscaling",),
     ("services.other_services",),
     ("database", "tools.seeding", "tools.advisor"),
-    ("streams", "tools.transfer", "tools.console"),
+    ("streams", "tools.transfer", "tools.console", "tools.migrating"),
     ("tools.mcp",),
     ("server", "local"),
     ("testing",),

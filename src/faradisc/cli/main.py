@@ -22,6 +22,7 @@ _COMMANDS = {
     "inspect": "inspect.inspect",
     "keys": "keys.keys",
     "mcp": "mcp.mcp",
+    "migrate": "migrate.migrate",
     "nodes": "nodes.nodes",
     "plan": "plan.plan",
     "restore": "backups.restore",
