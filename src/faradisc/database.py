@@ -41,7 +41,8 @@ from faradisc.metrics.request_metrics import RECENT_MAX
 from faradisc.operations.call import Backend, Call, no_yield
 from faradisc.operations.registry import FOLLOW_ALL, FOLLOW_LATE, OPERATIONS, Operation
 from faradisc.protocol.executor import OperationExecutor
-from faradisc.protocol.http import HttpRequest, RequestIds
+from faradisc.protocol.http import HttpRequest
+from faradisc.protocol.response import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices

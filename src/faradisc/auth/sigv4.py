@@ -108,15 +108,11 @@ credential_cache: dict[bytes, Credential] = {}
 
 
 def lenient(request: SignedRequest, service: str = DYNAMODB, /) -> Credential:
-    """Accepts any well-formed signature, for any service."""
-    return credential_of(request.headers, request.target)
-
-
-def credential_of(headers: Mapping[bytes, bytes], target: bytes) -> Credential:
-    """Returns the credential of a request with these (lower-case) headers and this request target.
+    """Returns the credential of a request with any well-formed signature, for any service.
 
     Raises MissingAuthenticationTokenException, IncompleteSignatureException, InvalidSignatureException.
     """
+    headers, target = request.headers, request.target
     header = headers.get(b"authorization")
     if header is not None:
         cut = header.rfind(_SIGNATURE)
@@ -135,7 +131,7 @@ def credential_of(headers: Mapping[bytes, bytes], target: bytes) -> Credential:
 
 
 def parts_of(headers: Mapping[bytes, bytes], target: bytes) -> Parts:
-    """Returns the parts of a signature. Raises as `credential_of` does."""
+    """Returns the parts of a signature. Raises as `lenient` does."""
     header = headers.get(b"authorization")
     query = _query_of(target)
     in_query = "X-Amz-Algorithm" in query

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.capacity.throttle import Throttle, batch_error
-from faradisc.engine.tables.change import Change, Outcome, delete
+from faradisc.engine.tables.change import Change, Outcome
 from faradisc.engine.tables.keys import check_batch_put_keys, check_index_keys, check_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import apply_batch
@@ -73,7 +73,7 @@ def _change(call: Call, table: Table, request: dict[str, Any]) -> Change:
         check_batch_put_keys(item, table.key)
         for index in table.indexes:
             check_index_keys(item, index.schema)
-        return Change(table, item, lambda _: item, size=call.size_of(item))
+        return Change(table, item, item, size=call.size_of(item))
     key: Item = request["DeleteRequest"]["Key"]
     check_key(key, table.key)
-    return Change(table, key, delete)
+    return Change(table, key, None)

@@ -18,7 +18,8 @@ from faradisc.operations.call import Backend, Call
 async def get_item(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     key = request["Key"]
-    call.check_values(key)
+    if not call.values_ok:
+        call.check_values(key)
     projection = bind_read_projection(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)

@@ -40,12 +40,15 @@ async def write_item(backend: Backend, call: Call, change: Change) -> Outcome:
         raise failed.as_api_error(with_item=with_item) from None
 
 
-def old_attributes(call: Call, outcome: Outcome) -> dict[str, Any]:
-    """Returns the Attributes member with the old item, if the request asks for it and there was one."""
-    old = outcome.old.record
-    if old is None or call.request.get("ReturnValues") != "ALL_OLD":
-        return {}
-    return {"Attributes": item_record.json_of(old)}
+def answer_of(call: Call, outcome: Outcome) -> dict[str, Any]:
+    """Returns the answer of a PutItem or DeleteItem: the old item and the cost, as far as wanted."""
+    request, old = call.request, outcome.old.record
+    result: dict[str, Any] = {}
+    if old is not None and request.get("ReturnValues") == "ALL_OLD":
+        result["Attributes"] = item_record.json_of(old)
+    if "ReturnConsumedCapacity" in request or "ReturnItemCollectionMetrics" in request:
+        add_consumption(result, call, outcome)
+    return result
 
 
 def add_consumption(result: dict[str, Any], call: Call, outcome: Outcome) -> None:

@@ -15,14 +15,16 @@ from faradisc.errors import ValidationException
 from faradisc.language.expressions.clauses import bind_write_condition
 from faradisc.model.values.attribute import Item
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.item_writes import add_consumption, check_return_values, old_attributes, write_item
+from faradisc.operations.item_writes import answer_of, check_return_values, write_item
 
 
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     item = request["Item"]
-    call.check_values(item)
-    check_return_values(call)
+    if not call.values_ok:
+        call.check_values(item)
+    if "ReturnValues" in request:
+        check_return_values(call)
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_put_keys(item, table)
@@ -30,15 +32,14 @@ async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     size = call.size_of(item)
     if is_too_large(table, item, size):
         raise ValidationException(PUT_TOO_LARGE)
-    change = Change(table, item, lambda _: item, condition, size=size)
+    change = Change(table, item, item, condition, size=size)
     outcome = await write_item(backend, call, change)
-    result = old_attributes(call, outcome)
-    add_consumption(result, call, outcome)
-    return result
+    return answer_of(call, outcome)
 
 
 def check_put_keys(item: Item, table: Table) -> None:
     """Checks the key attributes of the table and its indexes in a new item. Raises ValidationException."""
-    check_item_keys(item, table.key)
+    if not table.key.is_plain(item):
+        check_item_keys(item, table.key)
     for index in table.indexes:
         check_index_keys(item, index.schema)

@@ -28,7 +28,6 @@ from faradisc.engine.tables.change import (
     ConditionFailed,
     Image,
     Outcome,
-    delete,
     keep,
 )
 from faradisc.engine.tables.keys import check_key
@@ -257,9 +256,9 @@ def write_of(prepared: Prepared) -> Write:
         item = prepared.item
         assert item is not None
         check_put_keys(item, table)
-        compute = partial(_stored, lambda _: item) if _is_deep(item.values()) else lambda _: item
+        new = partial(_stored, lambda _: item) if _is_deep(item.values()) else item
         return Write(
-            Change(table, item, compute, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False), inserts=True
+            Change(table, item, new, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False), inserts=True
         )
     key, rest = key_of(prepared)
     check_key(key, table.key)
@@ -278,9 +277,7 @@ def write_of(prepared: Prepared) -> Write:
         )
         return Write(change, returning=body.returning, step=step)
     if isinstance(body, Delete):
-        return Write(
-            Change(table, key, delete, _absent_or(rest), in_insights=False), returning=body.returning
-        )
+        return Write(Change(table, key, None, _absent_or(rest), in_insights=False), returning=body.returning)
     return Write(Change(table, key, keep, _present_and(rest), in_insights=False))
 
 

@@ -18,7 +18,6 @@ from faradisc.engine.tables.change import (
     UPDATE_TOO_LARGE,
     Change,
     Outcome,
-    delete,
     is_too_large,
     keep,
 )
@@ -149,14 +148,14 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
             size = call.size_of(subject)
             if is_too_large(table, subject, size):
                 raise _RequestRejected(PUT_TOO_LARGE)
-            change = Change(table, subject, lambda _: subject, condition, size=size)
+            change = Change(table, subject, subject, condition, size=size)
             return Action(name, change, returns_item)
         if kind == "Update":
             step = UpdateStep(table, subject, bound.update)
             change = Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE, written=step.written)
             return Action(name, change, returns_item)
-        transform = keep if kind == "ConditionCheck" else delete
-        return Action(name, Change(table, subject, transform, condition), returns_item)
+        new = keep if kind == "ConditionCheck" else None
+        return Action(name, Change(table, subject, new, condition), returns_item)
     except _RequestRejected:
         raise
     except ValidationException as rejection:

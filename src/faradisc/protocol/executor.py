@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from faradisc.operations.call import Call
-from faradisc.protocol.http import HttpRequest, RequestIds
+from faradisc.auth.identity import Identity
+from faradisc.operations.call import Call, Caller
+from faradisc.protocol.http import HttpRequest
+from faradisc.protocol.response import RequestIds
 
 T = TypeVar("T")
 
@@ -57,3 +59,8 @@ class Executor(OperationExecutor, Protocol):
 
     def other_service(self, service: str) -> OperationExecutor:
         """Returns the executor of another service, by botocore's name of it."""
+
+
+def caller_of(identity: Identity, request: HttpRequest) -> Caller:
+    """Returns the caller of a request with a user's or a session's key."""
+    return Caller(identity, request.peer.address, request.peer.is_tls, request.headers)

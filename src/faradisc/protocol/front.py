@@ -36,8 +36,7 @@ from faradisc.protocol.body import (
     read_object,
     unpacked_body,
 )
-from faradisc.protocol.callers import caller_of
-from faradisc.protocol.executor import Executor, Overloaded
+from faradisc.protocol.executor import Executor, Overloaded, caller_of
 from faradisc.protocol.failures import as_api_error, not_offered
 from faradisc.protocol.http import BUSY, Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.recognise import service_request_of

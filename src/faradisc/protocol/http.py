@@ -1,4 +1,4 @@
-"""One HTTP request and one HTTP answer as values, and the identifiers of answers.
+"""One HTTP request and one HTTP answer as values.
 
 `server/` and `local/` make an `HttpRequest` of what they read; `response.encode` turns an `HttpResponse`
 into bytes. Nothing between them uses a socket.
@@ -6,10 +6,7 @@ into bytes. Nothing between them uses a socket.
 
 from __future__ import annotations
 
-from binascii import b2a_base64
 from dataclasses import dataclass, field
-
-from faradisc.clock import Entropy
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -60,35 +57,3 @@ class HttpResponse:
 
 BUSY = HttpResponse(503, b"", None, None, None, ((b"Retry-After", b"1"),))
 """The service's answer under overload (errors.md section 1); the request was not begun."""
-
-
-class RequestIds:
-    """Makes unpredictable identifiers of answers: 52 characters of `0-9A-V`, 5 random bits each.
-
-    Random bytes are read for many identifiers at once, which makes one cost about 0.1 us. Two base64
-    characters each (6 bits) map to one of the 32 letters, so all letters are equally likely.
-    """
-
-    __slots__ = ("_entropy", "_ready")
-
-    _PER_DRAW = 128
-    _LENGTH = 52
-    _BYTES = _LENGTH * 6 // 8
-    _FOLD = bytes.maketrans(
-        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-        b"0123456789ABCDEFGHIJKLMNOPQRSTUV" * 2,
-    )
-
-    def __init__(self, entropy: Entropy) -> None:
-        self._entropy = entropy
-        self._ready: list[bytes] = []
-
-    def next(self) -> bytes:
-        if not self._ready:
-            self._draw()
-        return self._ready.pop()
-
-    def _draw(self) -> None:
-        drawn = self._entropy.token_bytes(self._BYTES * self._PER_DRAW)
-        letters = b2a_base64(drawn, newline=False).translate(self._FOLD)
-        self._ready = [letters[at : at + self._LENGTH] for at in range(0, len(letters), self._LENGTH)]

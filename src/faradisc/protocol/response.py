@@ -1,4 +1,4 @@
-"""Encodes an answer in HTTP/1.1, with a template per kind of answer.
+"""Encodes an answer in HTTP/1.1, with a template per kind of answer, and makes the identifiers of answers.
 
 Headers of every answer after the body was read (errors.md section 1): `x-amzn-RequestId`, `x-amz-crc32`,
 `Content-Type`, `Content-Length`, `Date`, `Server: Server`.
@@ -6,9 +6,11 @@ Headers of every answer after the body was read (errors.md section 1): `x-amzn-R
 
 from __future__ import annotations
 
+from binascii import b2a_base64
 from functools import lru_cache
 from http import HTTPStatus
 
+from faradisc.clock import Entropy
 from faradisc.protocol.http import HttpResponse
 
 
@@ -64,3 +66,35 @@ def _status_line(status: int) -> bytes:
     except ValueError:
         phrase = "Unknown"
     return b"HTTP/1.1 %d %b\r\n" % (status, phrase.encode())
+
+
+class RequestIds:
+    """Makes unpredictable identifiers of answers: 52 characters of `0-9A-V`, 5 random bits each.
+
+    Random bytes are read for many identifiers at once, which makes one cost about 0.1 us. Two base64
+    characters each (6 bits) map to one of the 32 letters, so all letters are equally likely.
+    """
+
+    __slots__ = ("_entropy", "_ready")
+
+    _PER_DRAW = 128
+    _LENGTH = 52
+    _BYTES = _LENGTH * 6 // 8
+    _FOLD = bytes.maketrans(
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
+        b"0123456789ABCDEFGHIJKLMNOPQRSTUV" * 2,
+    )
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._entropy = entropy
+        self._ready: list[bytes] = []
+
+    def next(self) -> bytes:
+        if not self._ready:
+            self._draw()
+        return self._ready.pop()
+
+    def _draw(self) -> None:
+        drawn = self._entropy.token_bytes(self._BYTES * self._PER_DRAW)
+        letters = b2a_base64(drawn, newline=False).translate(self._FOLD)
+        self._ready = [letters[at : at + self._LENGTH] for at in range(0, len(letters), self._LENGTH)]

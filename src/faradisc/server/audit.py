@@ -25,7 +25,7 @@ from typing import Any, Final, cast
 import orjson
 
 from faradisc.auth.policy.model import Decision, Request
-from faradisc.auth.sigv4 import DYNAMODB, Authenticator, Credential, SignedRequest, credential_of
+from faradisc.auth.sigv4 import DYNAMODB, Authenticator, Credential, SignedRequest, lenient
 from faradisc.clock import Clock
 from faradisc.database import Database
 from faradisc.errors import ApiError
@@ -163,7 +163,7 @@ class AuditLog:
         credential = watch.credential
         if credential is None:
             try:
-                credential = credential_of(request.headers, request.target)
+                credential = lenient(request)
             except ApiError:
                 credential = None
         error = watch.error

@@ -222,7 +222,9 @@ class RocksStore(LiveReader):
     async def wait_durable(self, version: int) -> None:
         if self._closed:
             raise Closed
-        await self._show(min(version, self._version) if version else self._version)
+        version = min(version, self._version) if version else self._version
+        if version > self._durability.synced:
+            await self._wait(self._durability, version)
 
     def _begin_sync(self) -> Callable[[], None]:
         """Returns a function that syncs the log and then records how far it reached when this was called."""

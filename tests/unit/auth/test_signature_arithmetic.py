@@ -10,7 +10,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from faradisc.auth import signature
-from faradisc.auth.sigv4 import credential_of
+from faradisc.auth.sigv4 import lenient
+from faradisc.protocol.http import HttpRequest
 
 SECRET = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
 BODY = b'{"TableName":"t"}'
@@ -31,7 +32,7 @@ def signed(url: str, headers: dict[str, str], *, by_query: bool = False) -> tupl
 
 
 def recomputed(target: bytes, headers: dict[bytes, bytes], timestamp: str, payload: str) -> str:
-    credential = credential_of(headers, target)
+    credential = lenient(HttpRequest("POST", target, headers, b""))
     canonical = signature.canonical_request("POST", target, headers, credential.signed_headers, payload)
     scope = f"{credential.date}/{credential.region}/{credential.service}/{signature.TERMINATOR}"
     key = signature.signing_key(SECRET, credential.date, credential.region, credential.service)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from faradisc.auth import sigv4
-from faradisc.auth.sigv4 import Credential, credential_of
+from faradisc.auth.sigv4 import Credential, lenient
 from faradisc.errors import (
     ApiError,
     IncompleteSignatureException,
     InvalidSignatureException,
     MissingAuthenticationTokenException,
 )
+from faradisc.protocol.http import HttpRequest
 
 CREDENTIAL = b"Credential=AKID/20261120/eu-west-1/dynamodb/aws4_request"
 HEADER = b"AWS4-HMAC-SHA256 " + CREDENTIAL + b", SignedHeaders=host;X-Amz-Date, Signature=abc"
@@ -21,6 +22,10 @@ QUERY = (
     b"/?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20261120%2Feu-west-1%2Fdynamodb%2Faws4_request"
     b"&X-Amz-Date=20261120T000000Z&X-Amz-SignedHeaders=host%3Bx-amz-date&X-Amz-Signature=abc"
 )
+
+
+def signed(headers: dict[bytes, bytes], target: bytes) -> HttpRequest:
+    return HttpRequest("POST", target, headers, b"")
 
 
 @pytest.fixture(autouse=True)
@@ -40,22 +45,22 @@ def forget() -> None:
 )
 def test_header(header: bytes) -> None:
     for _ in range(2):
-        assert credential_of({b"authorization": header, **DATE}, b"/") == PARSED
-        assert credential_of({b"authorization": header, b"date": b"x"}, b"/") == PARSED
+        assert lenient(signed({b"authorization": header, **DATE}, b"/")) == PARSED
+        assert lenient(signed({b"authorization": header, b"date": b"x"}, b"/")) == PARSED
 
 
 def test_query() -> None:
-    assert credential_of({}, QUERY) == PARSED
+    assert lenient(signed({}, QUERY)) == PARSED
 
 
 def test_credential_of_a_repeated_header_is_cached() -> None:
-    first = credential_of({b"authorization": HEADER, **DATE}, b"/")
-    second = credential_of({b"authorization": HEADER[:-3] + b"def", **DATE}, b"/")
+    first = lenient(signed({b"authorization": HEADER, **DATE}, b"/"))
+    second = lenient(signed({b"authorization": HEADER[:-3] + b"def", **DATE}, b"/"))
     assert second is first
 
 
 def test_cached_header_with_missing_parts_is_rejected() -> None:
-    credential_of({b"authorization": HEADER, **DATE}, b"/")
+    lenient(signed({b"authorization": HEADER, **DATE}, b"/"))
     for headers, target in (
         ({b"authorization": HEADER}, b"/"),
         ({b"authorization": HEADER[:-3], **DATE}, b"/"),
@@ -63,7 +68,7 @@ def test_cached_header_with_missing_parts_is_rejected() -> None:
         ({b"authorization": HEADER, **DATE}, QUERY),
     ):
         with pytest.raises(ApiError):
-            credential_of(headers, target)
+            lenient(signed(headers, target))
 
 
 def test_header_that_begins_with_the_signature_is_not_cached() -> None:
@@ -72,24 +77,24 @@ def test_header_that_begins_with_the_signature_is_not_cached() -> None:
         header = (
             f"AWS4-HMAC-SHA256 Signature=x, Credential={key_id}/1/r/dynamodb/aws4_request, SignedHeaders=host"
         )
-        assert credential_of({b"authorization": header.encode(), **DATE}, b"/").access_key_id == key_id
+        assert lenient(signed({b"authorization": header.encode(), **DATE}, b"/")).access_key_id == key_id
 
 
 def test_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sigv4, "CACHED_HEADERS_MAX", 3)
     for number in range(10):
         header = HEADER.replace(b"AKID", b"AKID%d" % number)
-        credential_of({b"authorization": header, **DATE}, b"/")
+        lenient(signed({b"authorization": header, **DATE}, b"/"))
         assert 1 <= len(sigv4.credential_cache) <= 3
     sigv4.credential_cache.clear()
-    credential_of({b"authorization": HEADER.replace(b"AKID", b"A" * 1024), **DATE}, b"/")
+    lenient(signed({b"authorization": HEADER.replace(b"AKID", b"A" * 1024), **DATE}, b"/"))
     assert sigv4.credential_cache == {}
 
 
 def test_key_ids_may_have_slashes_and_invalid_regions_are_dropped() -> None:
     def of(credential: str) -> Credential:
         header = f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=h, Signature=s"
-        return credential_of({b"authorization": header.encode(), **DATE}, b"/")
+        return lenient(signed({b"authorization": header.encode(), **DATE}, b"/"))
 
     assert of("a/b/1/local/dynamodb/aws4_request").access_key_id == "a/b"
     assert of("a/1/local/dynamodb/aws4_request").region == "local"
@@ -175,7 +180,7 @@ def test_error_texts_of_incomplete_signatures(
     headers: dict[bytes, bytes], target: bytes, error: type[ApiError], text: str
 ) -> None:
     with pytest.raises(error) as caught:
-        credential_of(headers, target)
+        lenient(signed(headers, target))
     assert caught.value.body() == {
         "__type": f"com.amazon.coral.service#{error.__name__}",
         "message": text,

@@ -13,7 +13,8 @@ from faradisc.clock import SeededEntropy
 from faradisc.operations.call import Call
 from faradisc.protocol import front
 from faradisc.protocol.executor import Executor
-from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
+from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.response import RequestIds
 from faradisc.protocol.service_model import operation_named
 from faradisc.protocol.shapes import CheckedShape
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from faradisc.clock import SeededEntropy, SystemEntropy
-from faradisc.protocol.http import HttpResponse, RequestIds
-from faradisc.protocol.response import encode
+from faradisc.protocol.http import HttpResponse
+from faradisc.protocol.response import RequestIds, encode
 
 JSON = b"application/x-amz-json-1.0"
 

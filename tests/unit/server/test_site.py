@@ -8,7 +8,8 @@ import pytest
 
 from faradisc.clock import SeededEntropy
 from faradisc.operations.call import Call
-from faradisc.protocol.http import HttpRequest, HttpResponse, RequestIds
+from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.response import RequestIds
 from faradisc.server.site import Site
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore

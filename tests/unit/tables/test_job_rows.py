@@ -139,7 +139,7 @@ def test_a_start_deletes_job_rows_left_by_a_crash(scene: Scene, monkeypatch: pyt
     async def killed(part: bytes) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(scene.store, "clear", killed)
+    monkeypatch.setattr(scene.database.store, "clear", killed)
     with pytest.raises(KeyboardInterrupt):
         scene.drop_index()
     monkeypatch.undo()

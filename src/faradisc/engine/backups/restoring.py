@@ -322,7 +322,7 @@ async def write_new(store: Store, table: Table, records: Sequence[Record], *, al
     outcomes = []
     for payload in records:
         item = item_record.decode(payload)
-        change = Change(table, table.key.key_of(item), lambda _, item=item: item)  # type: ignore[misc]
+        change = Change(table, table.key.key_of(item), item)
         outcomes.append(evaluate(change, Image(None)))
     return await commit_outcomes(store, outcomes, also=also)
 

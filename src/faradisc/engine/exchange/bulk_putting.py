@@ -45,7 +45,6 @@ from faradisc.errors import (
 from faradisc.language.expressions import bind_condition
 from faradisc.language.expressions.clauses import placeholders_of
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
-from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import Wording, check_value
 from faradisc.model.values.parameters import Parameters
 from faradisc.storage.api import Store
@@ -70,8 +69,7 @@ def change_of(record: dict[str, Any], table: Table) -> Change:
     if item is None:
         raise ValidationException("The record has no Item")
     checked_item(item, table)
-    put: Item = item
-    return Change(table, put, lambda _: put, _condition(record))
+    return Change(table, item, item, _condition(record))
 
 
 def _condition(record: dict[str, Any]) -> Matches | None:

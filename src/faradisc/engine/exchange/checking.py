@@ -43,7 +43,8 @@ def checked_item(item: object, table: Table) -> int:
     if is_too_large(table, item, size):  # type: ignore[arg-type]
         raise ValidationException(PUT_TOO_LARGE)
     checked: Item = item  # type: ignore[assignment]
-    check_item_keys(checked, table.key)
+    if not table.key.is_plain(checked):
+        check_item_keys(checked, table.key)
     for index in table.indexes:
         check_index_keys(checked, index.schema)
     return size

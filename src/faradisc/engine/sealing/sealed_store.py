@@ -148,6 +148,11 @@ class SealedStore(SealedView):
     def __init__(self, inner: Store, sealers: Sealers) -> None:
         super().__init__(inner, sealers)
         self.inner = inner
+        self.shared = inner.shared
+        self.slots = inner.slots
+        # What handles no payload is the engine's own.
+        self.sweep, self.now_ns, self.trim = inner.sweep, inner.now_ns, inner.trim
+        self.flush, self.wait_durable, self.clear = inner.flush, inner.wait_durable, inner.clear
         if sealers.is_empty():
             for name in ("get", "range", "read_many", "log", "commit", "snapshot"):
                 setattr(self, name, getattr(inner, name))
@@ -157,20 +162,6 @@ class SealedStore(SealedView):
         """Uses the methods of this class instead of the engine's."""
         for name in ("get", "range", "read_many", "log", "commit", "snapshot"):
             self.__dict__.pop(name, None)
-
-    @property
-    def shared(self) -> bool:
-        return self.inner.shared
-
-    @property
-    def slots(self) -> int:
-        return self.inner.slots
-
-    async def sweep(self) -> bool:
-        return await self.inner.sweep()
-
-    async def now_ns(self) -> int | None:
-        return await self.inner.now_ns()
 
     @property
     def failure(self) -> errors.StorageError | None:
@@ -198,18 +189,6 @@ class SealedStore(SealedView):
                 batch = replace(batch, puts=puts, log=log)
             sealed.append(batch)
         return await self.inner.commit(sealed, durable=durable)
-
-    async def flush(self) -> None:
-        await self.inner.flush()
-
-    async def wait_durable(self, version: int) -> None:
-        await self.inner.wait_durable(version)
-
-    async def trim(self, part: Part, before: int) -> None:
-        await self.inner.trim(part, before)
-
-    async def clear(self, part: Part) -> None:
-        await self.inner.clear(part)
 
     async def snapshot(self) -> ReadOnlyStore:
         return _Snapshot(await self.inner.snapshot(), self._sealers)

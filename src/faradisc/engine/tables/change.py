@@ -63,15 +63,16 @@ class Change:
 
     table: Table
     key: Item
-    transform: Callable[[Image], Item | None]
-    """Returns the new item for an image; None deletes the item. May raise ValidationException."""
+    new: Item | Callable[[Image], Item | None] | None
+    """The new item, or a function that returns it for an image and may raise ValidationException; None
+    deletes the item."""
     condition: Matches | None = None
     too_large: str = PUT_TOO_LARGE
     """Message for an item above 400 KB."""
     measured: Callable[[int], int] | None = None
     """Returns, for the size of the new item, the size that is compared with 400 KB; None: the same."""
     written: frozenset[str] | None = None
-    """The attributes that `transform` may change, so that only these are measured; None: any."""
+    """The attributes that `new` may change, so that only these are measured; None: any."""
     size: int | None = None
     """Size of the new item in bytes, where it is known before."""
     by_service: bool = False
@@ -92,7 +93,7 @@ class Change:
 
     @property
     def checks_only(self) -> bool:
-        return self.transform is keep
+        return self.new is keep
 
     def follow_table(self) -> None:
         """Continues with the newest state of the table, which may have changed since the request was read.
@@ -106,12 +107,8 @@ class Change:
 
 
 def keep(image: Image) -> Item | None:
-    """The transformation of a condition check: the item stays as it is."""
+    """The function of a condition check: the item stays as it is."""
     return image.item
-
-
-def delete(_: Image) -> None:
-    """The transformation of a deletion."""
 
 
 class Outcome:
@@ -176,13 +173,16 @@ def evaluate(change: Change, old: Image) -> Outcome:
     if change.condition is not None and not change.condition.matches(old.item or {}):
         raise ConditionFailed(change, old)
     outcome = Outcome(change, old)
-    new = change.transform(old)
+    new = change.new
+    if callable(new):
+        new = new(old)
     if new is not None:
         size = change.size
         if size is None:
             size = _size_of(new, change, old)
         measured = size if change.measured is None else change.measured(size)
-        if measured > ITEM_SIZE_BYTES_MAX or is_too_large(change.table, new, size):
+        local = change.table.local_indexes  # without one, no entry adds to the size
+        if measured > ITEM_SIZE_BYTES_MAX or (local and is_too_large(change.table, new, size)):
             raise ValidationException(change.too_large)
         if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
             _check_names(new)

@@ -64,7 +64,7 @@ def failed_half_units(change: Change, old: Image) -> int:
     if rule != "existing":
         # The update itself may be impossible; the answer still is that the condition was false.
         with suppress(ValidationException):
-            new = change.transform(old)
+            new = change.new(old) if callable(change.new) else change.new
             new_bytes = item_size(new) if new is not None else 0
     return 2 * units.failed_condition_units(old.size_bytes if old.exists else None, new_bytes, rule)
 

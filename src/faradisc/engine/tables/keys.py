@@ -125,9 +125,7 @@ def check_filter_names(condition: Condition, key: KeySchema, parameter: str = "F
 
 
 def check_item_keys(item: Item, schema: KeySchema) -> None:
-    """Checks the table's key attributes of a new item. Raises ValidationException."""
-    if schema.is_plain(item):
-        return
+    """Checks the table's key attributes of a new item that is not plain. Raises ValidationException."""
     for name in schema.names:
         value = item.get(name)
         if value is None:
@@ -153,7 +151,8 @@ def check_batch_put_keys(item: Item, schema: KeySchema) -> None:
     for name in schema.names:
         if schema.types[name] not in item.get(name, ()):
             raise ValidationException(KEY_MISMATCH)
-    check_item_keys(item, schema)
+    if not schema.is_plain(item):
+        check_item_keys(item, schema)
 
 
 def check_index_keys(item: Item, index: IndexSchema) -> None:

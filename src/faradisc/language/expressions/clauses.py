@@ -95,13 +95,15 @@ def placeholders_of(
     names = request.get("ExpressionAttributeNames")
     values = request.get("ExpressionAttributeValues")
     if names is not None or values is not None:
-        check_placeholders_wanted(
-            request, expressions, names_values_users=parameters.operation not in _NAME_NO_USERS
-        )
+        if "ProjectionExpression" in request or request.keys().isdisjoint(expressions):
+            check_placeholders_wanted(
+                request, expressions, names_values_users=parameters.operation not in _NAME_NO_USERS
+            )
         check_placeholders(names, values)
         if values is not None and not parameters.values_ok:
             _check_placeholder_values(parameters, values)
-        if parameters.may_exceed(PLACEHOLDERS_BYTES_MAX):
+        # Values never have more bytes than the text of the request.
+        if parameters.body_bytes is None or parameters.body_bytes > PLACEHOLDERS_BYTES_MAX:
             check_placeholder_bytes(names, values)
     return Placeholders(names, values)
 
@@ -132,11 +134,15 @@ def _check_legacy_values(parameters: Parameters, conditions: Mapping[str, Any]) 
 def bind_write_condition(parameters: Parameters) -> Condition | None:
     """Returns the condition of a PutItem or DeleteItem. Raises ValidationException."""
     request = parameters.request
-    check_mixed(request, ("ConditionExpression",), _WRITE_LEGACY)
+    is_legacy = not request.keys().isdisjoint(_WRITE_LEGACY)
+    if is_legacy:
+        check_mixed(request, ("ConditionExpression",), _WRITE_LEGACY)
     placeholders = placeholders_of(parameters, request, ("ConditionExpression",))
-    condition = _condition(parameters, placeholders)
-    placeholders.check_all_used()
-    return condition
+    if "ConditionExpression" in request:
+        condition = bind_condition(request["ConditionExpression"], "ConditionExpression", placeholders)
+        placeholders.check_all_used()
+        return condition
+    return _expected(parameters) if is_legacy else None
 
 
 def bind_action(
@@ -164,10 +170,9 @@ def bind_action(
     return update, condition
 
 
-def _condition(parameters: Parameters, placeholders: Placeholders) -> Condition | None:
+def _expected(parameters: Parameters) -> Condition | None:
+    """Returns the condition of the legacy parameters. Raises ValidationException."""
     request = parameters.request
-    if "ConditionExpression" in request:
-        return bind_condition(request["ConditionExpression"], "ConditionExpression", placeholders)
     _check_conditional_operator(request, "Expected")
     if "Expected" in request:
         _check_legacy_values(parameters, request["Expected"])
@@ -199,7 +204,11 @@ def bind_update_clauses(parameters: Parameters) -> tuple[Update | None, Conditio
         update = legacy.attribute_updates(request["AttributeUpdates"])
     if "UpdateExpression" in request:
         update = bind_update(request["UpdateExpression"], placeholders)
-    condition = _condition(parameters, placeholders)
+    condition = None
+    if "ConditionExpression" in request:
+        condition = bind_condition(request["ConditionExpression"], "ConditionExpression", placeholders)
+    elif not request.keys().isdisjoint(_WRITE_LEGACY):
+        condition = _expected(parameters)
     placeholders.check_all_used()
     return update, condition
 

@@ -45,6 +45,9 @@ from faradisc.model.values.path import text as path_text
 ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 class Condition:
     """A bound condition. `matches` tests an item; {} stands for an absent one."""
 
@@ -63,6 +66,11 @@ class Condition:
     @property
     def nested(self) -> frozenset[str]:
         """Returns the top-level attributes into which a path goes with `.` or `[]`."""
+        for path in self._paths:
+            if len(path.steps) > 1:
+                break
+        else:
+            return _NONE  # as in most conditions
         return frozenset(str(self._placeholders.path(path)[0]) for path in self._paths if len(path.steps) > 1)
 
 

@@ -161,7 +161,8 @@ class Placement:
         if text is not None:  # _collection_prefix written out for most keys, to save its calls
             data = text.encode()
             component = encode_bytes(data)
-            prefix = hash_of(data) + (_hashed(component) if self.hashed else component)
+            digest: bytes = md5(b"Outliers" + data).digest()
+            prefix = digest + (_hashed(component) if self.hashed else component)
         else:
             prefix = self.collection(tuple([item[name] for name in self.key.hash]))
         for name in self._tail:

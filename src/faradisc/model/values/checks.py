@@ -40,7 +40,7 @@ def canonicalise(raw: object) -> bool:
 
     A malformed value may be partly canonical afterwards, which changes no error text.
     """
-    return canonical_size(raw) >= 0
+    return _canonical_size((raw,), []) >= 0
 
 
 def canonical_size(raw: object) -> int:

@@ -9,8 +9,7 @@ from faradisc.auth.sigv4 import Authenticator
 from faradisc.errors import ApiError, SerializationException, UnknownOperationException
 from faradisc.operations.call import Call
 from faradisc.protocol.body import BodyTooLarge, unpacked_body
-from faradisc.protocol.callers import caller_of
-from faradisc.protocol.executor import Executor
+from faradisc.protocol.executor import Executor, caller_of
 from faradisc.protocol.failures import as_api_error, not_offered
 from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.json_wire import JsonWire
