@@ -119,6 +119,11 @@ class CapacityConfig:
             return f"{units[0]}/{units[1]}"
         return None
 
+    @property
+    def text(self) -> str:
+        """The profile as the command line takes it, such as "aws:30/10"."""
+        return f"{self.profile}:{self.partition_caps}" if self.partition_caps else self.profile
+
     def with_partition_caps(
         self, read_units: int, write_units: int, size_bytes: int | None = None
     ) -> CapacityConfig:

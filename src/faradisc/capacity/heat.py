@@ -38,7 +38,8 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
         throttled = bucket.throttled
         if not (nano or bucket.heat or throttled or bucket.watch):
             continue
-        bucket.heat = (bucket.heat * _DECAY + nano // HEAT_STEP_S * _GAIN) // _OF
+        bucket.latest = nano // HEAT_STEP_S
+        bucket.heat = (bucket.heat * _DECAY + bucket.latest * _GAIN) // _OF
         if throttled:
             bucket.throttled = 0
             bucket.minute_throttled += throttled
@@ -60,6 +61,11 @@ def step(part: Partition, used: tuple[int, int], config: CapacityConfig) -> bool
 def utilisation_percent(bucket: PartitionBucket) -> int:
     """Returns the average consumption in percent of the physical limit."""
     return bucket.heat * 100 * bucket.scale // (bucket.rate * UNIT)
+
+
+def latest_percent(bucket: PartitionBucket) -> int:
+    """Returns the consumption of the last ten seconds that have ended, in percent of the physical limit."""
+    return bucket.latest * 100 * bucket.scale // (bucket.rate * UNIT)
 
 
 def hotter(part: Partition) -> Direction:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from faradisc.capacity.config import UNIT
-from faradisc.capacity.heat import utilisation_percent
+from faradisc.capacity.heat import latest_percent, utilisation_percent
 from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.resource import Resource
 from faradisc.metrics.heat_history import RESOURCES_MAX, HeatHistory
@@ -104,6 +104,7 @@ def _partition(part: Partition, size_bytes: int, items: int, now: int) -> dict[s
         "born_ns": part.born_ns,
         "state": part.state,
         "bytes": size_bytes,
+        "unknown_bytes": part.unknown_bytes,
         "items": items,
         "hot_s": part.hot_s,
         "refused": part.not_split_because,
@@ -117,6 +118,7 @@ def _bucket(bucket: PartitionBucket, now: int) -> dict[str, Any]:
     return {
         "limit": bucket.rate if bucket.scale == 1 else float(bucket.exact_rate()),
         "heat": round(bucket.heat / UNIT, 3),
+        "latest": round(bucket.latest / UNIT, 3),
         **_heat(bucket),
         "balance": bucket.balance(now) / UNIT,
         "share": str(share.exact_rate()) if share is not None else None,
@@ -125,4 +127,8 @@ def _bucket(bucket: PartitionBucket, now: int) -> dict[str, Any]:
 
 
 def _heat(bucket: PartitionBucket) -> dict[str, Any]:
-    return {"heat_percent": utilisation_percent(bucket), "throttled": bucket.throttled_total}
+    return {
+        "heat_percent": utilisation_percent(bucket),
+        "latest_percent": latest_percent(bucket),
+        "throttled": bucket.throttled_total,
+    }

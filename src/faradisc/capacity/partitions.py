@@ -59,6 +59,7 @@ class PartitionBucket(Bucket):
         "charged",
         "credit",
         "heat",
+        "latest",
         "minute_count",
         "minute_nano",
         "minute_throttled",
@@ -93,6 +94,8 @@ class PartitionBucket(Bucket):
         """Half units since the last step of the resource, and the number of charges."""
         self.heat = 0
         """Nano-units per second, averaged over about a minute."""
+        self.latest = 0
+        """Nano-units per second in the last ten seconds that have ended."""
         self.throttled = 0
         """Requests throttled since the last step."""
         self.throttled_total = 0
@@ -175,7 +178,8 @@ class Partition:
         for mine, theirs in zip(self.buckets, before.buckets, strict=True):
             mine.set_rate(now, theirs.exact_rate())
             mine.set_balance(now, theirs.balance(now))
-            mine.share, mine.watch, mine.heat = theirs.share, theirs.watch, theirs.heat
+            mine.share, mine.watch = theirs.share, theirs.watch
+            mine.heat, mine.latest = theirs.heat, theirs.latest
             mine.spent, mine.charged, mine.throttled = theirs.spent, theirs.charged, theirs.throttled
             mine.throttled_total = theirs.throttled_total
 
@@ -356,3 +360,7 @@ def _divide_heat(parent: Partition, children: Sequence[Partition]) -> None:
         for child in children if total else ():
             weight = sum(heavy.weight for heavy in heavies if child.holds(heavy.key))
             child.buckets[position].heat = bucket.heat * weight // total
+            child.buckets[position].latest = bucket.latest * weight // total
+        # So the count of a hot key goes on, and the sum over all partitions never falls.
+        hottest = max(children, key=lambda child: child.buckets[position].heat)
+        hottest.buckets[position].throttled_total = bucket.throttled_total

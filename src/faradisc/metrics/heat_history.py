@@ -1,25 +1,28 @@
 """How hot partitions were in the last hour, in bounded memory: the past of the heat map.
 
 `observe` takes a sample of tables and indexes as the admin API describes them. Slots without a sample are
-unknown, and the heat map leaves them empty. A sample takes two bytes per partition, so all samples take at
-most 2 x RESOURCES_MAX x SLOTS x PARTITIONS_MAX bytes.
+unknown, and the heat map leaves them empty. A sample takes five bytes per partition, so all samples take at
+most 5 x RESOURCES_MAX x SLOTS x PARTITIONS_MAX bytes.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 SLOT_S = 10
-"""As often as the heat of partitions is averaged (capacity/heat.py)."""
+"""As often as the consumption of partitions is measured (capacity/heat.py)."""
 SLOTS = 360
 """An hour."""
 PARTITIONS_MAX = 256
 """Resources with more partitions have no history."""
 RESOURCES_MAX = 32
 """Tables and indexes; the one without a sample for longest is dropped."""
+
+COUNT_MAX = 2**32 - 1
 
 _SLOT_NS = SLOT_S * 1_000_000_000
 
@@ -35,7 +38,7 @@ class PartitionPast:
     used: list[float]
     """Percent of its limit by slot; -1: unknown."""
     throttled: list[float]
-    """1 in slots with throttled requests, else 0."""
+    """Throttled requests by slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,8 @@ class _Sample:
     """Partitions in order of keys."""
     percents: bytes
     """Percent of each partition's limit, at most 255."""
-    throttled: bytes
-    """1 for each partition that throttled requests since the sample before."""
+    throttled: array[int]
+    """Requests that each partition throttled since the sample before; at most COUNT_MAX."""
 
 
 @dataclass(slots=True)
@@ -129,12 +132,16 @@ def _sample(past: _ResourcePast, partitions: Sequence[Mapping[str, Any]], slot: 
         names = latest.names
     percents = bytes(min(255, max(0, round(busiest(part)))) for part in partitions)
     totals = {part["id"]: part["read"]["throttled"] + part["write"]["throttled"] for part in partitions}
-    throttled = bytes(past.throttled.get(name, total) < total for name, total in totals.items())
+    throttled = array(
+        "I", (min(COUNT_MAX, max(0, n - past.throttled.get(name, n))) for name, n in totals.items())
+    )
     if latest is not None and latest.slot == slot:
         past.samples.pop()
         if latest.names is names:
             percents = bytes(map(max, percents, latest.percents))
-            throttled = bytes(map(max, throttled, latest.throttled))
+            throttled = array(
+                "I", (min(COUNT_MAX, a + b) for a, b in zip(throttled, latest.throttled, strict=True))
+            )
     past.samples.append(_Sample(slot, names, percents, throttled))
     while past.samples[0].slot <= slot - SLOTS:
         past.samples.popleft()
@@ -147,5 +154,5 @@ def _sample(past: _ResourcePast, partitions: Sequence[Mapping[str, Any]], slot: 
 
 
 def busiest(part: Mapping[str, Any]) -> float:
-    """Returns the percentage of its limit that a partition uses, in the direction nearer to it."""
-    return float(max(part["read"]["heat_percent"], part["write"]["heat_percent"]))
+    """Returns the percentage of its limit that a partition used last, in the direction nearer to it."""
+    return float(max(part["read"]["latest_percent"], part["write"]["latest_percent"]))

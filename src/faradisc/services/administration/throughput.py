@@ -46,7 +46,8 @@ async def describe(store: ReadOnlyStore, table: Table) -> dict[str, Any]:
     return {
         "table": table.name,
         "now_ns": now,
-        "profile": meter.override or meter.config.profile,
+        "profile": meter.config.text,
+        "override": meter.override,
         "enforced": meter.enforced,
         "resources": {
             index or "": await _resource(store, meter.resource_of(index), placements[index], now)
