@@ -118,6 +118,25 @@ def test_key_near_the_limit_is_found() -> None:
     assert [finding.level for finding in found(with_key(850), "hot-key")] == ["medium"]
 
 
+@pytest.mark.parametrize("peak", [850, 300])
+def test_throttled_key_is_important_whatever_it_consumed(peak: float) -> None:
+    table = with_key(peak)
+    demand = table.demand(None, "W")
+    demand.keys = tuple(replace(key, throttled=2400) for key in demand.keys)
+    (finding,) = found(table, "hot-key")
+    assert finding.level == "high"
+    assert "is throttled" in finding.title
+    assert "SHARDS = 2" in finding.code
+
+
+def test_code_against_scans_names_the_indexes_that_exist_and_invents_no_attribute() -> None:
+    table = TableTraffic(ORDERS, demands(table_R=10_000))
+    table.scans[None] = Scans(pages=60, half_units=2000, runs=30)
+    (finding,) = found(table, "scan")
+    assert "by-user (user, day)" in finding.code
+    assert 'ATTRIBUTE, VALUE = "...", "..."' in finding.code
+
+
 def test_key_with_most_of_the_traffic_limits_the_table() -> None:
     (finding,) = found(with_key(3, share=50), "hot-key")
     assert finding.level == "low" and "at most 2,000 WCU/s" in finding.evidence

@@ -152,9 +152,9 @@ def _hot_keys(table: TableTraffic, document: dict[str, Any]) -> None:
                 KeyLoad(
                     hot["key"],
                     hot["percent"],
-                    part[word.lower()]["heat"] * hot["percent"] / 100,
+                    max(part[word.lower()]["heat"], part[word.lower()]["latest"]) * hot["percent"] / 100,
                     part[word.lower()]["limit"],
-                    part[word.lower()]["throttled"],
+                    round(part[word.lower()]["throttled"] * hot["percent"] / 100),
                 )
                 for part in resource["partitions"]
                 for hot in part["hot_keys"]

@@ -43,10 +43,12 @@ def _judged(
         level = "high"
         title = f"Key {key.name!r} of {resource} needs {ways} shards"
         evidence = f"In its busiest second {share}: {arithmetic(peak, key.limit_units, unit)}"
-    elif peak * 100 >= NEAR_PERCENT * key.limit_units:
-        ways = shards(2 * peak, key.limit_units)
-        level = "medium"
-        title = f"Key {key.name!r} of {resource} is near the limit of a partition"
+    elif key.throttled or peak * 100 >= NEAR_PERCENT * key.limit_units:
+        # What is throttled is not consumed: a throttled key needs more than its peak shows.
+        ways = max(2, shards(2 * peak, key.limit_units))
+        level = "high" if key.throttled else "medium"
+        at = "is throttled at" if key.throttled else "is near"
+        title = f"Key {key.name!r} of {resource} {at} the limit of a partition"
         exact = arithmetic(peak, key.limit_units, unit)
         evidence = f"In its busiest second {share}: {exact}; {ways} shards serve twice that"
     elif key.share_percent >= SHARE_PERCENT and demand.requests >= REQUESTS_MIN:

@@ -34,22 +34,28 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
 
 
 def _code(table: TableTraffic) -> str:
-    throughput = ""
-    if not table.definition.on_demand:
+    definition, throughput = table.definition, ""
+    if not definition.on_demand:
         throughput = (
             '\n            "ProvisionedThroughput": {"ReadCapacityUnits": 10, "WriteCapacityUnits": 10},'
         )
+    existing = ""
+    if definition.indexes:
+        known = ", ".join(f"{index.name} ({', '.join(index.keys)})" for index in definition.indexes)
+        existing = f"# First look whether one of its indexes answers: {known}.\n"
     return f'''\
-# Name the attribute by which the Scan filters, and query an index with it as its key.
+{existing}# Name the attribute by which the Scan filters, and query an index with it as its key.
+ATTRIBUTE, VALUE = "...", "..."
+INDEX = f"by-{{ATTRIBUTE}}"
 client.update_table(
-    TableName="{table.definition.name}",
-    AttributeDefinitions=[{{"AttributeName": "status", "AttributeType": "S"}}],
+    TableName="{definition.name}",
+    AttributeDefinitions=[{{"AttributeName": ATTRIBUTE, "AttributeType": "S"}}],
     GlobalSecondaryIndexUpdates=[
         {{"Create": {{
-            "IndexName": "by-status",
-            "KeySchema": [{{"AttributeName": "status", "KeyType": "HASH"}}],
+            "IndexName": INDEX,
+            "KeySchema": [{{"AttributeName": ATTRIBUTE, "KeyType": "HASH"}}],
             "Projection": {{"ProjectionType": "KEYS_ONLY"}},{throughput}
         }}}}
     ],
 )
-table.query(IndexName="by-status", KeyConditionExpression=Key("status").eq("OPEN"))'''
+table.query(IndexName=INDEX, KeyConditionExpression=Key(ATTRIBUTE).eq(VALUE))'''
