@@ -48,12 +48,12 @@ def open_items(page: Any, served: Served, table: str) -> None:
 
 
 def test_a_table_is_created_and_deleted(page: Any, served: Served) -> None:
-    page.goto(served.console)
+    page.goto(f"{served.console}/tables")
     page.get_by_role("button", name="Create table").click()
     page.get_by_label("Table name").fill("made-here")
     page.get_by_label("Partition key").fill("id")
     page.get_by_role("button", name="Create", exact=True).click()
-    page.get_by_role("heading", name="made-here: overview").wait_for()
+    page.get_by_role("heading", name="made-here / Overview").wait_for()
     described = served.dynamodb.describe_table(TableName="made-here")["Table"]
     assert described["KeySchema"] == [{"AttributeName": "id", "KeyType": "HASH"}]
     page.get_by_role("button", name="Delete").click()
@@ -66,12 +66,13 @@ def test_a_table_is_created_and_deleted(page: Any, served: Served) -> None:
 
 
 def test_an_error_is_worded_as_the_service_words_it(page: Any, served: Served) -> None:
-    page.goto(served.console)
+    page.goto(f"{served.console}/tables")
     page.get_by_role("button", name="Create table").click()
     page.get_by_label("Table name").fill("a")
     page.get_by_label("Partition key").fill("id")
     page.get_by_role("button", name="Create", exact=True).click()
-    page.get_by_text("Member must have length greater than or equal to 3").wait_for()
+    page.get_by_text("Table name: Member must have length greater than or equal to 3").wait_for()
+    page.get_by_text("Value 'a' at 'tableName' failed to satisfy constraint").wait_for()
 
 
 def test_an_edit_is_reviewed_and_refused_when_the_item_has_changed(page: Any, served: Served) -> None:
@@ -98,7 +99,7 @@ def test_an_edit_is_reviewed_and_refused_when_the_item_has_changed(page: Any, se
         ExpressionAttributeValues={":n": {"N": "9"}},
     )
     edit("3")
-    page.get_by_text("has changed since it was read").wait_for()
+    page.get_by_role("heading", name="has changed since it was read").wait_for()
     assert served.dynamodb.get_item(TableName="edits", Key=key)["Item"]["n"] == {"N": "9"}
 
 
@@ -193,7 +194,7 @@ def test_a_hot_key_is_found(page: Any, served: Served) -> None:
     create(served, "heated")
     page.goto(f"{served.console}/tables/heated/throughput")
     page.get_by_text("Heat of the partitions").wait_for()
-    shown = page.get_by_role("button", name="What now?").first
+    shown = page.get_by_role("button", name="Fix").first
     for _ in range(40):
         for _ in range(40):
             try:
@@ -212,6 +213,7 @@ def test_a_hot_key_is_found(page: Any, served: Served) -> None:
     page.get_by_text("1 items, 1 examined").wait_for()
 
 
+@pytest.mark.slow
 def test_hostile_items_are_shown_as_text(page: Any, served: Served) -> None:
     create(served, "hostile")
     lift_limits(served, "hostile")
@@ -233,15 +235,16 @@ def test_hostile_items_are_shown_as_text(page: Any, served: Served) -> None:
     page.get_by_text(re.compile(r"38\d\.\d KB")).wait_for()
 
 
+@pytest.mark.slow
 def test_the_palette_goes_to_a_table(page: Any, served: Served) -> None:
     create(served, "palette")
     page.goto(served.console)
     page.get_by_text("table").first.wait_for()
     page.keyboard.press("Control+k")
-    page.get_by_label("Page or table").fill("palette: design")
-    page.get_by_text("palette: design").wait_for()
+    page.get_by_label("Page or table").fill("palette / Design")
+    page.get_by_text("palette / Design").wait_for()
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="palette: design").wait_for()
+    page.get_by_role("heading", name="palette / Design").wait_for()
 
 
 @pytest.mark.parametrize(
@@ -261,12 +264,13 @@ def test_other_sites_cannot_use_the_console(served: Served, headers: dict[str, s
         assert error.code == status
 
 
+@pytest.mark.slow
 def test_no_secret_is_shown(page: Any, served: Served) -> None:
     page.goto(f"{served.console}/key")
     page.get_by_label("Access key ID").fill("AKIDEXAMPLE")
     page.get_by_label("Secret access key").fill("do-not-show-me")
     page.get_by_role("button", name="Use").click()
-    page.get_by_role("heading", name="Tables").wait_for()
+    page.get_by_role("heading", name="Start").wait_for()
     assert "do-not-show-me" not in page.url + json.dumps(page.context.cookies()) + page.content()
     page.goto(f"{served.console}/key")
     page.get_by_text("Now in use: AKIDEXAMPLE").wait_for()

@@ -107,12 +107,12 @@ def enter(page: Any, console: str, key: tuple[str, str, str]) -> None:
     for label, text in zip(("Access key ID", "Secret access key", "Session token"), key, strict=True):
         page.get_by_label(label).fill(text)
     page.get_by_role("button", name="Use").click()
-    page.get_by_role("heading", name="Tables").wait_for()
+    page.get_by_role("heading", name="Start").wait_for()
 
 
 def test_a_key_is_asked_for(page: Any, guarded: Guarded) -> None:
     page.goto(guarded.console)
-    page.get_by_role("button", name="Enter an access key").click()
+    page.get_by_role("button", name="Sign in").click()
     page.get_by_label("Access key ID").wait_for()
 
 
@@ -129,7 +129,7 @@ def test_a_key_with_few_rights_is_shown_what_it_may_see(page: Any, guarded: Guar
     page.get_by_text("not authorized to perform: dynamodb:ListTables").wait_for()
     page.get_by_label("Name of a table that this key may use").fill("games")
     page.get_by_role("button", name="Open").click()
-    page.get_by_role("heading", name="games: overview").wait_for()
+    page.get_by_role("heading", name="games / Overview").wait_for()
     page.goto(f"{guarded.console}/tables/games/items?partition=chess")
     page.get_by_text("1 items, 1 examined").wait_for()
     page.goto(f"{guarded.console}/tables/games/throughput")

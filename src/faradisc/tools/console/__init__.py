@@ -5,7 +5,12 @@ by boto3 and, where the endpoint has it, the admin API over HTTP. So it can do n
 
     app          serves the pages on a loopback address; guards Host and Origin
     endpoint     requests to the endpoint; what the endpoint offers
-    frame        what all pages share: navigation, colours, the command palette, messages
-    pages/       one module for each page
-    values       typed values as text; changes, queries, entities and copy_as work on them; all five are pure
+    sessions     what is known of each browser
+    shell        one page that changes inside; asks before unwritten work is left
+    frame        header, rail, tabs, palette around the pages; messages has what is said to the user
+    pages/       one module for each page: what is drawn and asked
+    *.js         parts that would be slow from Python: rail, palette, heat map, and the script of the shell
+
+Pure, and tested without a browser: values, changes, staging, queries, statements, entities, heat, health,
+failures, navigation, copy_as, sample.
 """

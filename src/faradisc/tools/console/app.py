@@ -87,7 +87,7 @@ def serve(url: str | None, region: str, listener: socket.socket) -> None:
     except ImportError:
         raise ConsoleError("The console needs its extra: pip install 'faradisc[console]'.") from None
     from faradisc.tools.console import pages  # noqa: PLC0415
-    from faradisc.tools.console.frame import SESSIONS  # noqa: PLC0415
+    from faradisc.tools.console.sessions import SESSIONS  # noqa: PLC0415
 
     SESSIONS.url, SESSIONS.region = url, region
     pages.register()

@@ -12,6 +12,8 @@ from typing import Any
 
 from faradisc.tools.console.values import Item, Value
 
+Path = tuple[str | int, ...]
+"""Where a value stands in an item: names of attributes and of members of maps, positions in lists."""
 Call = tuple[str, dict[str, Any]]
 """An operation and its request."""
 
@@ -34,6 +36,69 @@ def differences(before: Item | None, after: Item | None) -> list[Difference]:
     old, new = before or {}, after or {}
     names = sorted(old.keys() | new.keys())
     return [Difference(n, old.get(n), new.get(n)) for n in names if old.get(n) != new.get(n)]
+
+
+@dataclass(frozen=True, slots=True)
+class PathChange:
+    """A value inside an item that differs; None where it is absent."""
+
+    path: Path
+    before: Value | None
+    after: Value | None
+
+    @property
+    def kind(self) -> str:
+        return "added" if self.before is None else "removed" if self.after is None else "changed"
+
+
+def path_text(path: Path) -> str:
+    """Returns a path as expressions write it: `address.lines[2]`."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return text.removeprefix(".")
+
+
+def path_changes(before: Item | None, after: Item | None, *, lists: bool = True) -> list[PathChange]:
+    """Returns the innermost values that differ, in order of their paths. lists: also inside lists."""
+    found: list[PathChange] = []
+
+    def compare(path: Path, old: Value | None, new: Value | None) -> None:
+        if old == new:
+            return
+        if old is not None and new is not None and old.keys() == new.keys():
+            if "M" in old:
+                for name in dict.fromkeys((*old["M"], *new["M"])):
+                    compare((*path, name), old["M"].get(name), new["M"].get(name))
+                return
+            if "L" in old and lists:
+                ours, theirs = old["L"], new["L"]
+                for at in range(max(len(ours), len(theirs))):
+                    compare(
+                        (*path, at),
+                        ours[at] if at < len(ours) else None,
+                        theirs[at] if at < len(theirs) else None,
+                    )
+                return
+        found.append(PathChange(path, old, new))
+
+    compare((), {"M": before or {}}, {"M": after or {}})
+    return found
+
+
+def applied(changes: Sequence[PathChange], item: Item) -> Item:
+    """Returns an item with changes made in it; missing maps are made, lists are replaced whole."""
+    root: Value = {"M": dict(item)}
+    for change in changes:
+        holder = root["M"]
+        for step in change.path[:-1]:
+            inner = holder.get(step)
+            holder[step] = {"M": dict(inner["M"]) if inner and "M" in inner else {}}
+            holder = holder[step]["M"]
+        if change.after is None:
+            holder.pop(change.path[-1], None)
+        else:
+            holder[change.path[-1]] = change.after
+    made: Item = root["M"]
+    return made
 
 
 def write_of(table: str, key_names: Sequence[str], before: Item | None, after: Item | None) -> Call | None:

@@ -1,4 +1,4 @@
-"""The editor of one item, as a form and as JSON, and the review of changes before they are written."""
+"""The editor of one item, as a form and as JSON."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from nicegui import ui
 
 from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from faradisc.model.values.size import item_size
-from faradisc.tools.console.changes import differences
-from faradisc.tools.console.parts import code_editor, heading, note, size_text
+from faradisc.tools.console.files import code_editor
+from faradisc.tools.console.messages import confirmed
+from faradisc.tools.console.parts import heading, note
 from faradisc.tools.console.values import (
     TYPES,
     Item,
     ValueMistake,
-    cell,
     item_of,
     item_text,
+    size_text,
     text_of,
     type_of,
     value_of,
@@ -42,7 +43,7 @@ class _Form:
     """One row of inputs for each attribute."""
 
     def __init__(self, item: Item, keys: Sequence[str], changed: Callable[[], None]) -> None:
-        self._rows: list[tuple[ui.row, ui.input, ui.select, ui.textarea]] = []
+        self._rows: list[tuple[ui.element, ui.input, ui.select, ui.textarea]] = []
         self._changed = changed
         self._box = ui.column().classes("w-full gap-1")
         for name in [*(n for n in keys if n in item), *(n for n in item if n not in keys)]:
@@ -50,21 +51,15 @@ class _Form:
         ui.button("Add attribute", icon="add", on_click=lambda: self._add("", "S", "")).props("flat")
 
     def _add(self, name: str, kind: str, text: str) -> None:
-        with self._box, ui.row().classes("w-full no-wrap items-start") as row:
-            named = (
-                ui.input(value=visible(name), on_change=self._changed)
-                .props("dense outlined aria-label=Attribute")
-                .classes("w-1/4")
+        with self._box, ui.element("div").classes("form-row") as row:
+            named = ui.input(value=visible(name), on_change=self._changed).props(
+                f'dense outlined aria-label=Attribute title="{"" if name else "a new attribute"}"'
             )
-            chosen = (
-                ui.select(TYPES, value=kind, on_change=self._changed)
-                .props("dense outlined aria-label=Type")
-                .classes("w-32")
+            chosen = ui.select(TYPES, value=kind, on_change=self._changed).props(
+                "dense outlined aria-label=Type"
             )
-            content = (
-                ui.textarea(value=text, on_change=self._changed)
-                .props("dense outlined autogrow aria-label=Value")
-                .classes("grow")
+            content = ui.textarea(value=text, on_change=self._changed).props(
+                "dense outlined autogrow aria-label=Value"
             )
             entry = (row, named, chosen, content)
             ui.button(icon="close", on_click=lambda: self._remove(entry)).props(
@@ -72,7 +67,7 @@ class _Form:
             )
         self._rows.append(entry)
 
-    def _remove(self, entry: tuple[ui.row, ui.input, ui.select, ui.textarea]) -> None:
+    def _remove(self, entry: tuple[ui.element, ui.input, ui.select, ui.textarea]) -> None:
         self._rows.remove(entry)
         entry[0].delete()
         self._changed()
@@ -90,18 +85,17 @@ class _Form:
         return item
 
 
-async def edited(title: str, item: Item, keys: Sequence[str], dark: bool | None) -> Item | None:
+async def edited(title: str, item: Item, keys: Sequence[str]) -> Item | None:
     """Waits for the editor. Returns the item as edited; None when it was cancelled."""
     text = item_text(item)
     in_form = len(item) <= FORM_MAX and len(text) <= FORM_BYTES_MAX and not any(visible(n) != n for n in item)
-    with ui.dialog().props("persistent") as dialog, ui.card().classes("wide"):
-        with ui.row().classes("w-full items-center"):
-            heading(title)
+    with ui.dialog().props("persistent no-esc-dismiss") as dialog, ui.card().classes("wide"):
+        with ui.row().classes("w-full items-center no-wrap"):
+            heading(title).classes("ellipsis")
             ui.space()
             mode = ui.toggle({"form": "Form", "json": "JSON"}, value="form" if in_form else "json")
         cost = note("")
-        mistake = ui.label("").classes("removed")
-        body = ui.column().classes("w-full")
+        body = ui.column().classes("dialog-body")
         state: dict[str, Any] = {"form": None, "json": None}
 
         def current() -> Item:
@@ -124,9 +118,7 @@ async def edited(title: str, item: Item, keys: Sequence[str], dark: bool | None)
                     state["json"], state["form"] = None, _Form(shown, keys, changed)
                 else:
                     state["form"] = None
-                    state["json"] = code_editor(
-                        item_text(shown), "JSON", dark=dark, height="48vh", on_change=changed
-                    )
+                    state["json"] = code_editor(item_text(shown), "JSON", height="48vh", on_change=changed)
 
         def switch() -> None:
             try:
@@ -135,24 +127,20 @@ async def edited(title: str, item: Item, keys: Sequence[str], dark: bool | None)
                 mistake.text = f"{wrong} Mend it before the view changes."
                 mode.set_value("json" if state["json"] else "form")
 
-        with ui.row().classes("w-full justify-end"):
-            ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
+        async def cancel() -> None:
+            try:
+                is_same = current() == item
+            except ValueMistake:
+                is_same = False
+            if is_same or await confirmed("Drop what was changed in this item?", "Drop the change"):
+                dialog.submit(None)
+
+        with ui.row().classes("dialog-end items-center"):
+            mistake = ui.label("").classes("removed count")
+            ui.button("Cancel", on_click=cancel).props("flat")
             save = ui.button("Stage change", on_click=lambda: dialog.submit(current()))
+        dialog.on("keydown.esc", cancel)
         draw(item)
         mode.on("update:model-value", switch)
         changed()
     return await dialog  # type: ignore[no-any-return]
-
-
-def draw_difference(before: Item | None, after: Item | None) -> None:
-    """Draws what differs between two items, an attribute a line."""
-    found = differences(before, after)
-    with ui.element("div").classes("difference"):
-        for each in found[:200]:
-            ui.label(visible(each.name)).classes(each.kind)
-            ui.label(cell(each.before) if each.before else "absent").classes(
-                "removed" if each.before else "soft"
-            )
-            ui.label(cell(each.after) if each.after else "absent").classes("added" if each.after else "soft")
-    if len(found) > 200:
-        note(f"and {len(found) - 200:,} more attributes")

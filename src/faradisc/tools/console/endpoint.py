@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,11 +12,14 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
+from faradisc.clock import SystemClock
 from faradisc.tools.console.values import from_client, to_client
 
 _METHOD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STREAMS: Final = frozenset(("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"))
 TIMEOUT_S: Final = 30
+SCANS_MAX: Final = 20_000
+"""Scans of this console that are remembered, so that advice does not count them."""
 Answer = TypeVar("Answer")
 
 
@@ -48,13 +52,22 @@ class Endpoint:
         self.key = key
         self._clients: dict[str, Any] = {}
         self._making = asyncio.Lock()
+        self._scans: deque[tuple[str, int]] = deque(maxlen=SCANS_MAX)
+        """The table and the time of each Scan of this console."""
 
     # --- The API ---
 
     async def call(self, operation: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
         """Returns the answer, with binary as base64. Raises Failure."""
         service = "dynamodbstreams" if operation in _STREAMS else "dynamodb"
+        if operation == "Scan":
+            self._scans.append((str((request or {})["TableName"]), SystemClock().now_ns()))
         return await self._run(service, operation, request or {})
+
+    def scans_since(self, table: str, hours: float) -> int:
+        """Returns how often this console has scanned a table in the last hours."""
+        now = SystemClock().now_ns()
+        return sum(name == table and at >= now - hours * 3600e9 for name, at in self._scans)
 
     async def optional(self, operation: str, request: dict[str, Any], member: str, default: Any) -> Any:
         """Returns a member of an answer; the default where the endpoint or the key does not allow the

@@ -20,11 +20,11 @@ def prefix(text: str) -> str:
 
 @dataclass(slots=True)
 class Entity:
-    """Items whose keys have the same prefixes."""
+    """Items of one kind. What an item is, the keys of the table say, through whatever index it is seen."""
 
     name: str
-    partition: str
-    sort: str
+    patterns: dict[str, str]
+    """Templates of the key attributes, such as `ORDER#…`."""
     items: int = 0
     attributes: set[str] = field(default_factory=set)
     example: Item = field(default_factory=dict)
@@ -38,23 +38,26 @@ class Collection:
     items: list[Item] = field(default_factory=list)
 
 
-def entities(items: Iterable[Item], keys: Sequence[str]) -> list[Entity]:
-    """Returns the entities of a table's items, the most frequent first."""
-    found: dict[tuple[str, str], Entity] = {}
+def entities(items: Iterable[Item], keys: Sequence[str], seen_by: Sequence[str] = ()) -> list[Entity]:
+    """Returns the entities of a table's items, the most frequent first.
+
+    keys: of the table, which every item has. seen_by: further key attributes whose templates are wanted.
+    """
+    found: dict[str, Entity] = {}
     for item in items:
-        patterns = [_pattern(item, name) for name in keys]
-        partition, sort = patterns[0], patterns[1] if len(patterns) > 1 else ""
-        entity = found.get((partition, sort))
-        if entity is None:
-            entity = found[partition, sort] = Entity(_name(item, keys), partition, sort, example=item)
+        name = entity_name(item, keys)
+        entity = found.setdefault(name, Entity(name, {}, example=item))
+        for attribute in (*keys, *seen_by):
+            if attribute in item:
+                pattern = _pattern(item, attribute)
+                if entity.patterns.setdefault(attribute, pattern) != pattern:
+                    entity.patterns[attribute] = "…"
         entity.items += 1
         entity.attributes |= item.keys()
     return sorted(found.values(), key=lambda entity: (-entity.items, entity.name))
 
 
 def _pattern(item: Item, name: str) -> str:
-    if name not in item:
-        return ""
     text = text_of(item[name])
     start = prefix(text)
     return (
@@ -62,17 +65,30 @@ def _pattern(item: Item, name: str) -> str:
     )
 
 
-def _name(item: Item, keys: Sequence[str]) -> str:
+def entity_name(item: Item, keys: Sequence[str]) -> str:
+    """Returns the name of the entity that an item belongs to, from its sort key or its partition key.
+
+    keys: those of the table.
+    """
     for name in reversed(keys):
         start = prefix(text_of(item[name])) if name in item else ""
         if start:
             return start.rstrip("#:|/").capitalize()
-    return "Item"
+    return UNNAMED
 
 
-def entity_name(item: Item, keys: Sequence[str]) -> str:
-    """Returns the name of the entity that an item belongs to, from its sort key or its partition key."""
-    return _name(item, keys)
+UNNAMED: Final = "Item"
+COLOURS: Final = 10
+"""Classes e0 to e9 of the style sheet."""
+
+
+def colour_of(name: str, known: dict[str, int]) -> int:
+    """Returns the number of an entity's colour, and remembers it in `known`; another than those in use."""
+    if name not in known:
+        wanted = sum(ord(letter) * (at + 1) for at, letter in enumerate(name)) % COLOURS
+        free = [at % COLOURS for at in range(wanted, wanted + COLOURS) if at % COLOURS not in known.values()]
+        known[name] = free[0] if free else wanted
+    return known[name]
 
 
 def collections(items: Iterable[Item], keys: Sequence[str]) -> list[Collection]:

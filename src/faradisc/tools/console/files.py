@@ -1,15 +1,17 @@
-"""Files of items, and requests shown as code."""
+"""Files of items, requests shown as code, and editors of code."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import orjson
 from nicegui import ui
 
+from faradisc.tools.console.messages import notice
+from faradisc.tools.console.shell import current_shell
 from faradisc.tools.console.values import Item, ValueMistake, item_of, text_of, value_of
 
 FILE_ITEMS_MAX: Final = 10_000
@@ -51,23 +53,49 @@ def loaded(name: str, content: str, types: dict[str, str]) -> list[Item]:
     return items
 
 
+def code_editor(text: str, language: Any, *, height: str, on_change: Callable[..., Any]) -> ui.codemirror:
+    """Returns an editor with highlighting, in the colours of the page."""
+    shell = current_shell()
+
+    def theme(dark: bool | None) -> Any:
+        return "vscodeDark" if dark else "vscodeLight"
+
+    editor = ui.codemirror(
+        text,
+        language=language,
+        theme=theme(shell.session.dark),
+        line_wrapping=True,
+        indent="  ",
+        on_change=on_change,
+    )
+    shell.on_dark.append(lambda dark: editor.set_theme(theme(dark)))
+    editor.classes("w-full").style(f"height: {height}")
+    label = "document.querySelectorAll('.cm-content').forEach(e => e.setAttribute('aria-label', 'Editor'))"
+    ui.timer(0.5, lambda: ui.run_javascript(label), once=True)
+    return editor
+
+
+def code_tabs(codes: dict[str, str]) -> None:
+    """Draws a request in several languages, each with a button that copies it."""
+    with ui.tabs().classes("w-full").props("dense align=left no-caps") as tabs:
+        for name in codes:
+            ui.tab(name)
+    with ui.tab_panels(tabs, value=next(iter(codes))).classes("w-full"):
+        for name, code in codes.items():
+            with ui.tab_panel(name):
+                ui.label(code).classes("code")
+                ui.button("Copy", icon="content_copy", on_click=lambda code=code: copied(code)).props("flat")
+
+
 def show_codes(codes: dict[str, str]) -> None:
-    """Shows a request in several languages, each with a button that copies it."""
+    """Shows a request in several languages."""
     with ui.dialog() as dialog, ui.card().classes("wide"):
-        with ui.tabs().classes("w-full") as tabs:
-            for name in codes:
-                ui.tab(name)
-        with ui.tab_panels(tabs, value=next(iter(codes))).classes("w-full"):
-            for name, code in codes.items():
-                with ui.tab_panel(name):
-                    ui.label(code).classes("code")
-                    ui.button("Copy", icon="content_copy", on_click=lambda code=code: _copied(code)).props(
-                        "flat"
-                    )
+        code_tabs(codes)
         ui.button("Close", on_click=dialog.close).props("flat")
     dialog.open()
 
 
-def _copied(code: str) -> None:
-    ui.clipboard.write(code)
-    ui.notify("Copied")
+def copied(text: str) -> None:
+    """Puts text on the clipboard of the browser."""
+    ui.clipboard.write(text)
+    notice("Copied")

@@ -1,298 +1,214 @@
-"""What all pages of the console share: the session of a browser, navigation, colours, messages, the palette.
+"""The frame around all pages: header, rail with the tables, tabs of a table, palette, keys.
 
-`console_page` makes a function the content of a page: it waits for the browser, gives the function the
-session, draws the frame around it, and shows an error of the endpoint as the service words it.
+One page of NiceGUI for each address draws it once; then links change the content inside (`shell`).
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, urlencode
+from typing import Any, Final
 
-from nicegui import app, ui
-from nicegui.elements.dialog import Dialog
+import orjson
+from fastapi import Request
+from nicegui import background_tasks, ui
+from nicegui.element import Element
 
-from faradisc.tools.console.endpoint import Endpoint, Failure, Key
-from faradisc.tools.console.parts import heading
+from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.messages import Messages
+from faradisc.tools.console.navigation import PLACES, TABS, grouped, palette_entries, table_path
+from faradisc.tools.console.parts import dialog_of, icon_button, note
+from faradisc.tools.console.sessions import SESSIONS, Session
+from faradisc.tools.console.shell import PAGES, SHELL, Page, Shell
 
-FOCUSABLE = """<script>
-new MutationObserver(() => {
-  for (const box of document.querySelectorAll(".q-table__middle:not([tabindex])")) box.tabIndex = 0;
-}).observe(document, {childList: true, subtree: true});
-</script>"""
-"""Lets the keyboard scroll tables that are wider than the page."""
-STYLE = Path(__file__).with_name("style.css").read_text()
-
-CONNECT_S_MAX = 10.0
+_HERE: Final = Path(__file__).parent
+STYLE: Final = (_HERE / "style.css").read_text()
+SCRIPT: Final = f"<script>{(_HERE / 'shell.js').read_text()}</script>"
+CONNECT_S_MAX: Final = 10.0
 """Seconds in which a browser connects after it has fetched a page. What fetches pages and never connects gets
 no session, no content and no memory; only then is the page built."""
-EXPIRED = ("UnrecognizedClientException", "InvalidSignatureException", "MissingAuthenticationToken")
-"""Errors after which the console asks for a key."""
-EXPIRED_MORE = ("MissingAuthenticationTokenException", "InvalidClientTokenId", "ExpiredTokenException")
+KEYS: Final = {
+    "Ctrl K": "go to a page, a table or an action",
+    "?": "these keys",
+    "/": "the quick filter of the page",
+    "Enter": "in a query: run it; in the grid: edit the item",
+    "Ctrl Enter": "in PartiQL: run",
+    "Escape": "close a dialog",
+}
 
 
-@dataclass(slots=True)
-class Session:
-    """What the console knows of one browser. It stays in memory; nothing of it is written anywhere."""
+class Rail(Element, component="rail.js"):
+    """The tables in the rail."""
 
-    url: str | None
-    region: str
-    key: Key | None = None
-    dark: bool | None = None
-    endpoint: Endpoint = field(init=False)
-    admin: bool | None = None
-    """Whether the admin API answers; None: not asked yet."""
-
-    def __post_init__(self) -> None:
-        self.connect(self.region, self.key)
-
-    def connect(self, region: str, key: Key | None) -> None:
-        self.region, self.key, self.admin = region, key, None
-        self.endpoint = Endpoint(self.url, region, key)
-
-    async def has_admin(self) -> bool:
-        if self.admin is None:
-            self.admin = await self.endpoint.has_admin()
-        return self.admin
+    def show(self, names: list[str], recent: list[str], table: str | None, page: str) -> None:
+        self._props["groups"] = grouped(names)
+        self._props["recent"] = [name for name in recent if name in names]
+        self._props["current"] = table
+        self._props["tab"] = f"/{page}" if page else ""
+        self.update()
 
 
-class Sessions:
-    """The sessions by browser, the newest SESSIONS_MAX of them."""
+class Palette(Element, component="palette.js"):
+    """Goes to what its entries name (navigation.py)."""
 
-    SESSIONS_MAX = 200
-
-    def __init__(self) -> None:
-        self.url: str | None = None
-        self.region = "us-east-1"
-        self._found: dict[str, Session] = {}
-
-    def current(self) -> Session:
-        browser = app.storage.browser["id"]
-        session = self._found.pop(browser, None) or Session(self.url, self.region)
-        self._found[browser] = session
-        if len(self._found) > self.SESSIONS_MAX:
-            del self._found[next(iter(self._found))]
-        return session
+    def show(self, names: list[str], actions: list[str]) -> None:
+        acts = [{"name": name, "action": name, "kind": "action"} for name in actions]
+        self._props["entries"] = [*acts, *palette_entries(names)]
+        self.update()
 
 
-SESSIONS = Sessions()
-
-PageBody = Callable[..., Awaitable[None]]
-
-
-def console_page(path: str, title: str) -> Callable[[PageBody], PageBody]:
-    """Makes `body(session, ...)` the page of a path. Parameters of the path follow the session."""
-
-    def decorate(body: PageBody) -> PageBody:
-        @functools.wraps(body)
-        async def page(**arguments: str) -> None:
-            ui.add_css(STYLE)
-            ui.add_head_html(FOCUSABLE)
-            await ui.context.client.connected(CONNECT_S_MAX)
-            session = SESSIONS.current()
-            with frame(session, title, arguments.get("table")):
-                await shown(functools.partial(body, session, **arguments))
-
-        signature = inspect.signature(body)
-        page.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[each for name, each in signature.parameters.items() if name != "session"]
-        )
-        ui.page(path, title=f"{title} · Faradisc")(page)
-        return page
-
-    return decorate
+def register() -> None:
+    """Makes each address of a page one of NiceGUI, which draws the frame and the page in it."""
+    for page in PAGES:
+        ui.page(page.path, title=f"{page.title} · Faradisc")(_served)
 
 
-async def shown(body: Callable[[], Awaitable[None]]) -> None:
-    """Runs the content of a page; an error of the endpoint becomes a sentence on the page."""
-    try:
-        await body()
-    except Failure as failure:
-        with ui.card().classes("failure w-full"):
-            heading(failure.code or "No answer")
-            ui.label(failure.message)
-            if failure.code in EXPIRED or failure.code in EXPIRED_MORE:
-                ui.button("Enter an access key", on_click=lambda: ui.navigate.to("/key"))
+async def _served(request: Request) -> None:
+    address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+    ui.add_css(STYLE)
+    ui.add_head_html(SCRIPT)
+    await ui.context.client.connected(CONNECT_S_MAX)
+    await Frame(SESSIONS.current()).draw(address)
 
 
-@contextmanager
-def frame(session: Session, title: str, table: str | None) -> Iterator[None]:
-    """Draws header and navigation around the content."""
-    ui.button.default_props("no-caps unelevated")
-    ui.toggle.default_props("no-caps unelevated")
-    ui.colors(
-        primary="#3b5bdb",
-        secondary="#495057",
-        accent="#7048e8",
-        positive="#2b8a3e",
-        negative="#c92a2a",
-        warning="#b35309",
-    )
-    dark = ui.dark_mode(session.dark)
-    if session.dark is None:
-        ui.timer(0.05, lambda: _probe_dark(session), once=True)
-    palette = _palette(session)
-    drawers: list[ui.left_drawer] = []
-    with ui.header().classes("top items-center gap-2"):
-        ui.button(icon="menu", on_click=lambda _: drawers[0].toggle()).props(
-            "flat round dense color=white aria-label=Navigation"
-        )
-        ui.link("Faradisc", "/").classes("brand")
-        ui.label(session.url or "Amazon DynamoDB").classes("endpoint ellipsis")
-        ui.label(session.region).classes("region")
-        ui.space()
-        ui.button("Go to", icon="search", on_click=palette.open).props(
-            "flat dense color=white aria-label='Go to (Ctrl K)'"
-        )
+class Frame:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._shell = Shell(session, ui.context.client)
+        self._shell.client.storage[SHELL] = self._shell
+        self._names: list[str] = []
+        self._place: tuple[Page | None, str | None] = (None, None)
 
-        def toggle() -> None:
-            session.dark = not session.dark
-            dark.set_value(session.dark)
+    async def draw(self, address: str) -> None:
+        for element in (ui.button, ui.toggle):
+            element.default_props("no-caps unelevated")
+        ui.colors(
+            primary="#4f46e5", secondary="#57534e", accent="#4f46e5", positive="#2b8a3e", negative="#d1242f",
+            warning="#b35309",
+        )  # fmt: skip
+        self._dark = ui.dark_mode(self._session.dark)
+        ui.on("go", self._go)
+        ui.on("keys", self._show_keys)
+        self._draw_header()
+        self._draw_rail()
+        self._palette = Palette()
+        self._palette.on("pick", lambda event: self._act(event.args))
+        with ui.column().classes("page w-full"):
+            self._tabs = ui.element("nav").classes("tabs").props('aria-label="Pages of the table"')
+            self._shell.content = ui.column().classes("content w-full")
+        Messages(self._shell)
+        self._shell.on_place = self._show_place
+        ui.timer(0.05, self._connected, once=True)
+        await self._find_tables()
+        await self._shell.draw(address)
 
-        ui.button(icon="contrast", on_click=toggle).props(
-            "flat round dense color=white aria-label='Dark or light'"
-        )
-    with (
-        ui.left_drawer(value=False, bordered=True)
-        .props("width=220 breakpoint=900 show-if-above")
-        .classes("side") as drawer
-    ):
-        drawers.append(drawer)
-        for name, icon, target in _places(session):
-            _link(name, icon, target)
+    def _draw_header(self) -> None:
+        with ui.header().classes("top items-center gap-2"):
+            icon_button("menu", "Navigation", lambda _: self._drawer.toggle()).props("round").classes("lt-md")
+            ui.link("Faradisc", "/").classes("brand")
+            self._title = ui.label("").classes("title ellipsis").props("role=heading aria-level=1")
+            ui.space()
+            with ui.link(target="/key").classes("who").props("aria-label='Sign in'"):
+                ui.label(self._session.url or "Amazon DynamoDB").classes("endpoint ellipsis")
+                ui.label(self._session.region).classes("region")
+                self._who = ui.label("").classes("caller ellipsis")
+            open_palette = "() => document.dispatchEvent(new CustomEvent('palette'))"
+            ui.button("Go to", icon="search").props("flat dense aria-label='Go to (Ctrl K)'").on(
+                "click", js_handler=open_palette
+            )
+            icon_button("help_outline", "Keys", self._show_keys).props("round").classes("gt-sm")
+            icon_button("contrast", "Dark or light", self._toggle_dark).props("round")
+
+    def _draw_rail(self) -> None:
+        with (
+            ui.left_drawer(value=False, bordered=True)
+            .props("width=216 breakpoint=1023 show-if-above")
+            .classes("side") as self._drawer
+        ):
+            self._places = ui.element("nav").props("aria-label=Pages").classes("w-full")
+            self._rail = Rail()
+
+    async def _go(self, event: Any) -> None:
+        await self._shell.go(str(event.args["path"]), event.args["how"])
+
+    async def _find_tables(self) -> None:
+        try:
+            self._names = await self._session.endpoint.tables()
+        except Failure:
+            # The page says so, or it needs no list.
+            self._names = []
+
+    def _show_place(self, page: Page | None, table: str | None) -> None:
+        """Marks the place that is shown, and names it in the header."""
+        self._place = page, table
+        name = page.title if page else "Nothing here"
+        self._title.text = f"{table} / {name}" if table else name
+        self._shell.client.title = shown = f"{self._title.text} · Faradisc"
+        self._shell.client.run_javascript(f"document.title = {orjson.dumps(shown).decode()}")
+        self._places.clear()
+        with self._places:
+            for title, icon, target in PLACES:
+                on = " on" if page is not None and table is None and page.path == target else ""
+                with ui.link(target=target).classes(f"side-link{on}") as link:
+                    ui.icon(icon).props("aria-hidden=true")
+                    ui.label(title)
+                if on:
+                    link.props("aria-current=page")
+        self._tabs.clear()
+        self._tabs.set_visibility(table is not None)
         if table is not None:
-            ui.separator()
-            ui.label(table).classes("side-title ellipsis")
-            for name, icon, target in _places_of(table):
-                _link(name, icon, target)
-    ui.keyboard(on_key=lambda event: palette.open() if _opens_palette(event) else None, ignore=[])
-    with ui.column().classes("page w-full"):
-        ui.label(title if table is None else f"{table}: {title.lower()}").classes("title").props(
-            "role=heading aria-level=1"
-        )
-        yield
+            with self._tabs:
+                for title, end in TABS.items():
+                    link = ui.link(title, table_path(table, end)).classes("tab")
+                    if title == name:
+                        link.classes("on").props("aria-current=page")
+        if table is not None and table not in self._names:
+            self._names = [*self._names, table]
+        self._rail.show(self._names, self._session.recent, table, TABS.get(name, ""))
+        self._palette.show(self._names, list(_ACTIONS))
+        if page is not None and page.path == "/tables":
+            background_tasks.create(self._renew_tables(), name="tables of the rail")
+
+    async def _renew_tables(self) -> None:
+        await self._find_tables()
+        page, table = self._place
+        self._rail.show(self._names, self._session.recent, table, TABS.get(page.title, "") if page else "")
+        self._palette.show(self._names, list(_ACTIONS))
+
+    async def _connected(self) -> None:
+        if self._session.dark is None:
+            query = "return window.matchMedia('(prefers-color-scheme: dark)').matches"
+            self._session.dark = bool(await ui.run_javascript(query, timeout=10))
+            self._apply_dark()
+        self._who.text = await self._session.caller()
+
+    def _apply_dark(self) -> None:
+        self._dark.set_value(self._session.dark)
+        for follow in self._shell.on_dark:
+            follow(bool(self._session.dark))
+
+    def _toggle_dark(self) -> None:
+        self._session.dark = not self._session.dark
+        self._apply_dark()
+
+    def _show_keys(self) -> None:
+        with self._shell.client.layout, dialog_of("Keys") as dialog:
+            with ui.element("dl").classes("keys"):
+                for key, meaning in KEYS.items():
+                    with ui.element("dt"):
+                        ui.label(key).classes("key")
+                    with ui.element("dd"):
+                        ui.label(meaning)
+            note("Links, Back and Forward stay inside this page; its address holds the query.")
+            ui.button("Close", on_click=dialog.close).props("flat")
+
+    async def _act(self, name: str) -> None:
+        match name:
+            case "Dark or light":
+                self._toggle_dark()
+            case "Create table":
+                await self._shell.go("/tables?create=1")
+            case "Keys":
+                self._show_keys()
 
 
-async def _probe_dark(session: Session) -> None:
-    """Remembers whether the browser prefers dark pages."""
-    query = "return window.matchMedia('(prefers-color-scheme: dark)').matches"
-    session.dark = bool(await ui.run_javascript(query, timeout=10))
-
-
-def _opens_palette(event: Any) -> bool:
-    return bool(event.action.keydown and event.key == "k" and (event.modifiers.ctrl or event.modifiers.meta))
-
-
-def _link(name: str, icon: str, target: str) -> None:
-    with ui.link(target=target).classes("side-link"):
-        ui.icon(icon).props("aria-hidden=true")
-        ui.label(name)
-
-
-def _places(session: Session) -> list[tuple[str, str, str]]:
-    return [
-        ("Tables", "table_rows", "/"),
-        ("PartiQL", "terminal", "/partiql"),
-        ("Operations", "settings_backup_restore", "/operations"),
-        ("Advice", "lightbulb", "/advice"),
-        ("Access key", "key", "/key"),
-    ]
-
-
-def _places_of(table: str) -> list[tuple[str, str, str]]:
-    return [
-        ("Overview", "info", table_path(table)),
-        ("Items", "grid_on", table_path(table, "items")),
-        ("Design", "account_tree", table_path(table, "design")),
-        ("Stream", "stream", table_path(table, "stream")),
-        ("Throughput", "local_fire_department", table_path(table, "throughput")),
-        ("Backups", "history", table_path(table, "backups")),
-    ]
-
-
-def table_path(table: str, page: str = "") -> str:
-    return f"/tables/{quote(table, safe='')}" + (f"/{page}" if page else "")
-
-
-def items_path(table: str, index: str = "", partition: str = "", sort: str = "") -> str:
-    """Returns the address of a query of a table or index."""
-    chosen = {"index": index, "partition": partition, "sort": sort}
-    return f"{table_path(table, 'items')}?{urlencode({n: v for n, v in chosen.items() if v})}"
-
-
-def _palette(session: Session) -> Dialog:
-    """Returns the dialog that goes to any page or table by its name."""
-    targets: dict[str, str] = {name: target for name, _, target in _places(session)}
-    rows: list[Any] = []
-    with ui.dialog() as dialog, ui.card().classes("palette"):
-        search = (
-            ui.input(placeholder="Page or table", on_change=lambda _: rows[0].refresh())
-            .props("autofocus outlined dense aria-label='Page or table'")
-            .classes("w-full")
-        )
-
-        def matches() -> list[str]:
-            text = (search.value or "").lower()
-            return [name for name in targets if text in name.lower()][:12]
-
-        @ui.refreshable
-        def listed() -> None:
-            for name in matches():
-                ui.link(name, targets[name]).classes("palette-link")
-
-        rows.append(listed)
-        listed()
-        search.on("keydown.enter", lambda: ui.navigate.to(targets[matches()[0]]) if matches() else None)
-
-    async def opened() -> None:
-        if not dialog.value:
-            return
-        try:
-            for name in await session.endpoint.tables():
-                for page, _, target in _places_of(name):
-                    targets[f"{name}: {page.lower()}"] = target
-        except Failure as failure:
-            if failure.code != "AccessDeniedException":
-                complain(failure)
-        listed.refresh()
-
-    dialog.on_value_change(opened)
-    return dialog
-
-
-def complain(failure: Failure) -> None:
-    """Shows an error of the endpoint as a message that stays until it is closed."""
-    ui.notify(str(failure), type="negative", timeout=0, close_button="Close", multi_line=True)
-
-
-def guarded(action: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Returns the action of a button, with errors of the endpoint shown as messages."""
-
-    @functools.wraps(action)
-    async def run(*arguments: Any) -> Any:
-        try:
-            return await action(*arguments)
-        except Failure as failure:
-            complain(failure)
-
-    return run
-
-
-async def confirmed(question: str, action: str, typed: str | None = None) -> bool:
-    """Waits for the answer of a dialog. typed: a name that must be typed before the action can be chosen."""
-    with ui.dialog() as dialog, ui.card():
-        ui.label(question)
-        if typed is not None:
-            text = ui.input(f"Type {typed} to confirm").classes("w-full").props("autofocus")
-        with ui.row().classes("w-full justify-end"):
-            ui.button("Cancel", on_click=lambda: dialog.submit(False)).props("flat")
-            agreed = ui.button(action, on_click=lambda: dialog.submit(True)).props("color=negative")
-            if typed is not None:
-                agreed.bind_enabled_from(text, "value", lambda value: value == typed)
-    return bool(await dialog)
+_ACTIONS: Final = ("Create table", "Dark or light", "Keys")

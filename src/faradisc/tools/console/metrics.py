@@ -10,7 +10,7 @@ from nicegui import ui
 
 from faradisc.clock import SystemClock
 from faradisc.tools.console.endpoint import Endpoint, Failure
-from faradisc.tools.console.frame import guarded
+from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.parts import CHART_TEXT, heading, note
 
 POLL_S: Final = 30.0

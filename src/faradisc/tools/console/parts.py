@@ -9,6 +9,9 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.elements.dialog import Dialog
 
+from faradisc.tools.console.entities import colour_of
+from faradisc.tools.console.values import visible
+
 CHART_TEXT: Final = {"color": "#868e96"}
 """Style of text in charts, readable on light and on dark pages."""
 
@@ -22,6 +25,16 @@ def note(text: str = "") -> ui.label:
     return ui.label(text).classes("soft")
 
 
+def dot(state: str) -> ui.element:
+    """Draws the state of something as a coloured dot, with its word for screen readers."""
+    return ui.element("span").classes(f"dot {state.lower()}").props(f'role=img aria-label="{state.lower()}"')
+
+
+def entity_chip(name: str, colours: dict[str, int]) -> ui.label:
+    """Draws the name of an entity in its colour. colours: those of the table."""
+    return ui.label(visible(name)).classes(f"entity e{colour_of(name, colours)}")
+
+
 def icon_button(icon: str, label: str, action: Callable[..., Any]) -> ui.button:
     """Returns a button without text. label: what it does, for a tooltip and for screen readers."""
     return ui.button(icon=icon, on_click=action).props(f"flat dense aria-label='{label}'").tooltip(label)
@@ -30,15 +43,19 @@ def icon_button(icon: str, label: str, action: Callable[..., Any]) -> ui.button:
 @contextmanager
 def dialog_of(title: str) -> Iterator[Dialog]:
     """Opens a dialog; what is drawn in the context is its content."""
-    with ui.dialog() as dialog, ui.card().classes("wide"):
+    with ui.dialog() as dialog, ui.card().classes("wide") as card:
         heading(title)
-        yield dialog
+        with ui.column().classes("dialog-body"):
+            yield dialog
+    ends = [each for each in card.descendants() if "dialog-end" in each.classes]
+    for end in ends:
+        end.move(card)
     dialog.open()
 
 
 def dialog_end(dialog: Dialog, action: str, run: Callable[..., Any]) -> ui.button:
-    """Draws the buttons that end a dialog. Returns the one that acts."""
-    with ui.row().classes("w-full justify-end"):
+    """Draws the buttons that end a dialog, which stay in view. Returns the one that acts."""
+    with ui.row().classes("dialog-end"):
         ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
         return ui.button(action, on_click=run)
 
@@ -65,30 +82,3 @@ def plain_table(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str] | N
 def set_rows(table: ui.table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Shows other rows in a table of `plain_table`."""
     table.rows = [{**row, "": number} for number, row in enumerate(rows)]
-
-
-def code_editor(
-    text: str, language: Any, *, dark: bool | None, height: str, on_change: Callable[..., Any]
-) -> ui.codemirror:
-    """Returns an editor with highlighting."""
-    editor = ui.codemirror(
-        text,
-        language=language,
-        theme="vscodeDark" if dark else "vscodeLight",
-        line_wrapping=True,
-        indent="  ",
-        on_change=on_change,
-    )
-    editor.classes("w-full").style(f"height: {height}")
-    label = "document.querySelectorAll('.cm-content').forEach(e => e.setAttribute('aria-label', 'Editor'))"
-    ui.timer(0.5, lambda: ui.run_javascript(label), once=True)
-    return editor
-
-
-def size_text(number: float) -> str:
-    """Returns a number of bytes as people read it."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if number < 1024 or unit == "GB":
-            return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"
-        number /= 1024
-    raise AssertionError("unreachable")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -24,6 +25,11 @@ FILTER_OPERATORS: Final = {
     "exists": "attribute_exists({name})",
     "does not exist": "attribute_not_exists({name})",
 }
+
+
+LIMIT: Final = 100
+LIMIT_MAX: Final = 1_000
+"""Items of a page."""
 
 
 @dataclass(slots=True)
@@ -51,7 +57,63 @@ class Form:
     """Names of the projection, separated by commas."""
     descending: bool = False
     consistent: bool = False
-    limit: int = 100
+    limit: int = LIMIT
+
+
+def query_of_form(form: Form) -> list[tuple[str, str]]:
+    """Returns a form as the query of an address; `form_of_query` reads it."""
+    chosen = {
+        "index": form.index,
+        "partition": form.partition,
+        "sort": form.sort.text,
+        "op": form.sort.operator if form.sort.text and form.sort.operator != "=" else "",
+        "second": form.sort.second,
+        "columns": form.columns,
+        "order": "descending" if form.descending else "",
+        "read": "consistent" if form.consistent else "",
+        "limit": str(form.limit) if form.limit != LIMIT else "",
+    }
+    filters = [("where", json.dumps([t.name, t.operator, t.kind, t.text, t.second])) for t in form.filters]
+    return [(name, value) for name, value in chosen.items() if value] + filters
+
+
+def form_of_query(table: str, query: Iterable[tuple[str, str]], description: Mapping[str, Any]) -> Form:
+    """Returns the form of an address; what it does not understand is left out."""
+    form = Form(table)
+    known = {each["IndexName"] for each in indexes_of(description)}
+    for name, value in query:
+        match name:
+            case "index" if value in known:
+                form.index = value
+            case "partition":
+                form.partition = value
+            case "sort":
+                form.sort.text = value
+            case "second":
+                form.sort.second = value
+            case "op" if value in SORT_OPERATORS:
+                form.sort.operator = value
+            case "columns":
+                form.columns = value
+            case "order":
+                form.descending = value == "descending"
+            case "read":
+                form.consistent = value == "consistent"
+            case "limit" if value.isdecimal() and 1 <= int(value) <= LIMIT_MAX:
+                form.limit = int(value)
+            case "where":
+                form.filters += _term_of(value)
+    return form
+
+
+def _term_of(text: str) -> list[Term]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    if not isinstance(found, list) or len(found) != 5 or not all(isinstance(each, str) for each in found):
+        return []
+    return [Term(*found)] if found[1] in FILTER_OPERATORS else []
 
 
 def schema_of(description: Mapping[str, Any], index: str) -> list[str]:

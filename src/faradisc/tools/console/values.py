@@ -235,3 +235,12 @@ def _binary(value: Any, convert: Callable[[Any], Any]) -> Any:
     if isinstance(value, list):
         return [_binary(each, convert) for each in value]
     return value
+
+
+def size_text(number: float) -> str:
+    """Returns a number of bytes as people read it."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if number < 1024 or unit == "GB":
+            return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"
+        number /= 1024
+    raise AssertionError("unreachable")

@@ -2,7 +2,10 @@
 
 from importlib import import_module
 
+from faradisc.tools.console import frame
+
 PAGES = (
+    "start",
     "tables",
     "overview",
     "items",
@@ -21,3 +24,4 @@ def register() -> None:
     """Registers every page."""
     for name in PAGES:
         import_module(f"{__package__}.{name}")
+    frame.register()

@@ -1,23 +1,32 @@
-"""What to change in the tables of the endpoint, by its metrics of the last hours."""
+"""What to change in the tables of the endpoint, by its metrics of the last hours, worst first."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from nicegui import ui
 
 from faradisc.clock import SystemClock
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.frame import Session, console_page, guarded, table_path
+from faradisc.tools.console.files import copied
+from faradisc.tools.console.messages import guarded
+from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.parts import note
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page
 
 HOURS = {1: "last hour", 3: "last 3 hours", 24: "last day"}
+SAME_MAX = 3
+"""Findings of one rule that are shown before the others are folded."""
 
 
 @console_page("/advice", "Advice")
 async def advice_page(session: Session) -> None:
-    note("Scans, hot keys, indexes, recovery and modes, by metrics. A recorded trace shows more.")
-    hours = ui.select(HOURS, value=3, label="Metrics of the").classes("min-w-[160px]")
+    with ui.row().classes("w-full items-end"):
+        hours = ui.select(HOURS, value=3, label="Metrics of the").classes("min-w-[160px]")
+        note("Scans, hot keys, indexes, recovery and modes, by metrics. A recorded trace shows more.")
     box = ui.column().classes("w-full")
 
     async def draw() -> None:
@@ -30,11 +39,19 @@ async def advice_page(session: Session) -> None:
     ui.timer(0.1, guarded(draw), once=True)
 
 
+def leave_out_scans(tables: Mapping[str, Any], own: Callable[[str], int]) -> None:
+    """Subtracts Scans that the application did not cause. own: how many this console made of a table."""
+    for name, table in tables.items():
+        if None in table.scans:
+            table.scans[None].pages -= own(name)
+
+
 async def _findings(session: Session, hours: int, box: ui.column) -> None:
-    """Draws the findings, most important first. Raises Failure."""
+    """Draws the findings. Raises Failure."""
     try:
-        from faradisc.tools.advisor.report import effect_text  # noqa: PLC0415 - another extra
-        from faradisc.tools.advisor.rules import advise  # noqa: PLC0415
+        from faradisc.tools.advisor.findings import LEVELS  # noqa: PLC0415 - another extra
+        from faradisc.tools.advisor.report import effect_text  # noqa: PLC0415
+        from faradisc.tools.advisor.rules import RULES, advise  # noqa: PLC0415
         from faradisc.tools.advisor.serving import of_endpoint  # noqa: PLC0415
     except ModuleNotFoundError:
         box.clear()
@@ -44,24 +61,47 @@ async def _findings(session: Session, hours: int, box: ui.column) -> None:
     now = datetime.fromtimestamp(SystemClock().now_ns() / 1e9, UTC)
     source = session.url or "Amazon DynamoDB"
     traffic = await of_endpoint(session.endpoint, Failure, now=now, source=source, hours=hours)
+    leave_out_scans(traffic.tables, lambda name: session.endpoint.scans_since(name, hours))
     findings = advise(traffic)
+    practices = {rule.name: rule.practice for rule in RULES}
     box.clear()
     with box:
         for each in traffic.notes:
             note(each)
         if not findings:
             note("Nothing to change was found.")
+            return
+        counts = [f"{sum(f.level == level for f in findings)} {level}" for level in reversed(LEVELS)]
+        saved = sum(f.effect.usd for f in findings if f.effect.usd is not None and f.effect.usd > 0)
+        note(f"{', '.join(counts)}" + (f"; up to ${saved:,.2f} a month" if saved else ""))
+        # By rule, in the order of the worst finding of each.
+        groups: dict[tuple[str, str], list[Any]] = {}
         for finding in findings:
-            with ui.card().classes("w-full"):
-                with ui.row().classes("items-center"):
-                    ui.badge(finding.level).props(f"color={_COLORS[finding.level]}")
-                    ui.link(finding.title, table_path(finding.table)).style(
-                        "color: inherit; overflow-wrap: anywhere"
-                    )
-                ui.label(finding.evidence)
-                ui.label(f"Effect: {effect_text(finding.effect)}")
-                with ui.expansion("The change as code"):
-                    ui.code(finding.code, language="python").classes("w-full")
+            groups.setdefault((finding.level, finding.rule), []).append(finding)
+        for (level, rule), group in groups.items():
+            with ui.element("div").classes("sheet"):
+                with ui.element("div").classes("sheet-row"):
+                    ui.badge(level).props(f"color={_COLOURS[level]}")
+                    ui.label(practices[rule]).classes("count font-medium")
+                    note(f"{len(group)}×" if len(group) > 1 else "")
+                for finding in group[:SAME_MAX]:
+                    _line(finding, effect_text(finding.effect))
+                if len(group) > SAME_MAX:
+                    with ui.expansion(f"{len(group) - SAME_MAX} more").classes("w-full"):
+                        for finding in group[SAME_MAX:]:
+                            _line(finding, effect_text(finding.effect))
 
 
-_COLORS = {"high": "negative", "medium": "warning", "low": "secondary"}
+def _line(finding: Any, effect: str) -> None:
+    """Draws a finding as a line that opens."""
+    with ui.expansion(finding.title, caption=effect).classes("w-full advice-line"):
+        ui.label(finding.evidence)
+        ui.link(f"Open {finding.table}", table_path(finding.table, _PAGES.get(finding.rule, "")))
+        ui.label("The change as code").classes("soft")
+        ui.label(finding.code).classes("code")
+        ui.button("Copy", icon="content_copy", on_click=lambda: copied(finding.code)).props("flat")
+
+
+_COLOURS = {"high": "negative", "medium": "warning", "low": "secondary"}
+_PAGES = {"hot-key": "throughput", "recovery": "backups", "scan": "items", "large-item": "items"}
+"""The page of the table where a finding is seen."""

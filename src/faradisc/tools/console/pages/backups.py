@@ -7,8 +7,12 @@ from typing import Any
 
 from nicegui import ui
 
-from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, table_path
-from faradisc.tools.console.parts import facts, heading, note, size_text
+from faradisc.tools.console.messages import confirmed, guarded
+from faradisc.tools.console.navigation import table_path
+from faradisc.tools.console.parts import dot, facts, heading, note
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page, follow, go
+from faradisc.tools.console.values import size_text
 
 
 @console_page("/tables/{table}/backups", "Backups")
@@ -26,7 +30,7 @@ async def backups_page(session: Session, table: str) -> None:
                 "UpdateContinuousBackups",
                 {"TableName": table, "PointInTimeRecoverySpecification": specification},
             )
-            ui.navigate.to(table_path(table, "backups"))
+            go(table_path(table, "backups"))
 
         if not enabled:
             note("Off. Turned on, the table can be restored to any second of the last 35 days.")
@@ -57,7 +61,7 @@ def _moments(session: Session, table: str, recovery: dict[str, Any]) -> None:
             "RestoreDateTime": datetime.fromtimestamp(slider.value, UTC),
         }
         await session.endpoint.call("RestoreTableToPointInTime", request)
-        ui.navigate.to(table_path(target.value))
+        go(table_path(target.value))
 
     ui.button("Restore to this moment", icon="history", on_click=guarded(restore))
 
@@ -72,32 +76,44 @@ async def _on_demand(session: Session, table: str) -> None:
 
         async def create() -> None:
             await call("CreateBackup", {"TableName": table, "BackupName": name.value})
-            ui.navigate.to(table_path(table, "backups"))
+            go(table_path(table, "backups"))
 
         ui.button("Back up", icon="add", on_click=guarded(create))
     if not found:
         note("None yet.")
-    for backup in found:
-        with ui.card().classes("w-full"):
-            facts(
-                {
-                    "Name": backup["BackupName"],
-                    "Made": f"{backup['BackupCreationDateTime']:%Y-%m-%d %H:%M:%S}",
-                    "Status": backup["BackupStatus"],
-                    "Kind": backup["BackupType"],
-                    "Size": size_text(backup.get("BackupSizeBytes", 0)),
-                }
-            )
-            with ui.row():
+        return
+    with ui.element("div").classes("sheet"):
+        for backup in found:
+            with ui.element("div").classes("sheet-row"):
+                dot(backup["BackupStatus"])
+                ui.label(backup["BackupName"]).classes("mono")
+                note(
+                    f"{backup['BackupStatus'].lower()}, {backup['BackupType'].lower()}, "
+                    f"made {backup['BackupCreationDateTime']:%Y-%m-%d %H:%M:%S}, "
+                    f"{size_text(backup.get('BackupSizeBytes', 0))}"
+                ).classes("count")
                 ui.button(
                     "Restore", on_click=lambda arn=backup["BackupArn"]: _restore(session, table, arn)
-                ).props("outline dense")
+                ).props("outline")
                 ui.button(
                     "Delete",
                     on_click=lambda arn=backup["BackupArn"], n=backup["BackupName"]: _delete(
                         session, table, arn, n
                     ),
-                ).props("flat dense")
+                ).props("flat")
+
+    def states(backups: list[dict[str, Any]]) -> list[tuple[str, str]]:
+        return [(each["BackupArn"], each["BackupStatus"]) for each in backups]
+
+    if any(each["BackupStatus"] != "AVAILABLE" for each in found):
+
+        async def listed() -> list[dict[str, Any]]:
+            answer: list[dict[str, Any]] = (await call("ListBackups", {"TableName": table}))[
+                "BackupSummaries"
+            ]
+            return answer
+
+        follow(listed, states(found), states)
 
 
 async def _restore(session: Session, table: str, arn: str) -> None:
@@ -109,10 +125,10 @@ async def _restore(session: Session, table: str, arn: str) -> None:
     name = await dialog
     request = {"BackupArn": arn, "TargetTableName": name}
     if name and await guarded(session.endpoint.call)("RestoreTableFromBackup", request) is not None:
-        ui.navigate.to(table_path(name))
+        go(table_path(name))
 
 
 async def _delete(session: Session, table: str, arn: str, name: str) -> None:
     if await confirmed(f"Delete the backup {name}?", "Delete backup"):
         await guarded(session.endpoint.call)("DeleteBackup", {"BackupArn": arn})
-        ui.navigate.to(table_path(table, "backups"))
+        go(table_path(table, "backups"))

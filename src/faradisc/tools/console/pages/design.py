@@ -7,15 +7,19 @@ from typing import Any, Final
 import orjson
 from nicegui import ui
 
-from faradisc.tools.console.entities import collections, entities, entity_name
-from faradisc.tools.console.frame import Session, console_page, guarded, items_path
-from faradisc.tools.console.parts import heading, icon_button, note, plain_table
+from faradisc.tools.console.entities import collections, colour_of, entities, entity_name
+from faradisc.tools.console.messages import guarded
+from faradisc.tools.console.navigation import items_path
+from faradisc.tools.console.parts import entity_chip, heading, icon_button, note, plain_table
 from faradisc.tools.console.queries import choices, schema_of
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page, go
 from faradisc.tools.console.values import Item, cell, visible
 
 SAMPLE: Final = 1_000
 """Items that are read to find the entities."""
 COLLECTIONS_MAX: Final = 30
+ENTITIES_MAX: Final = 60
 ITEMS_MAX: Final = 40
 
 
@@ -23,20 +27,20 @@ ITEMS_MAX: Final = 40
 async def design_page(session: Session, table: str) -> None:
     described = await session.endpoint.describe(table)
     offered = {choice.index: choice.title for choice in choices(described)}
-    index = ui.select(offered, value="", label="Seen by").classes("min-w-[260px]")
+    index = ui.select(offered, value="", label="View by").classes("min-w-[260px]")
     groups = ui.column().classes("w-full")
     _patterns(table, offered)
     box = ui.column().classes("w-full")
 
     async def draw() -> None:
-        keys = schema_of(described, index.value)
+        keys, base = schema_of(described, index.value), schema_of(described, "")
         items = await _sample(session, table, index.value)
         groups.clear()
         with groups:
-            _entities(items, keys)
+            _entities(session, table, items, base, keys)
         box.clear()
         with box:
-            _collections(table, index.value, items, keys)
+            _collections(table, index.value, items, base, keys)
 
     index.on_value_change(guarded(draw))
     await draw()
@@ -54,25 +58,28 @@ async def _sample(session: Session, table: str, index: str) -> list[Item]:
     return items
 
 
-def _entities(items: list[Item], keys: list[str]) -> None:
+def _entities(session: Session, table: str, items: list[Item], base: list[str], keys: list[str]) -> None:
+    """base: keys of the table. keys: of what it is viewed by."""
     heading("Entities")
-    note(f"Of {len(items):,} items that were read, by the prefixes of their keys.")
-    rows = [
-        {
-            "name": visible(each.name),
-            "partition": visible(each.partition),
-            "sort": visible(each.sort),
-            "items": f"{each.items:,}",
-            "attributes": visible(", ".join(sorted(each.attributes - set(keys)))[:300]),
-        }
-        for each in entities(items, keys)[:100]
-    ]
-    sort = keys[1] if len(keys) > 1 else "no sort key"
-    titles = {"name": "Entity", "partition": keys[0], "sort": sort, "attributes": "Other attributes"}
-    plain_table(rows, {name: visible(title) for name, title in titles.items()})
+    note(f"Of {len(items):,} items that were read, by the prefixes of their keys in the table.")
+    colours = session.colours.setdefault(table, {})
+    shown = list(dict.fromkeys((*keys, *base)))
+    with ui.element("div").classes("entities"):
+        for each in entities(items, base, keys)[:ENTITIES_MAX]:
+            with ui.card().classes(f"entity-card c-e{colour_of(each.name, colours)}"):
+                with ui.row().classes("w-full items-center no-wrap"):
+                    entity_chip(each.name, colours)
+                    ui.space()
+                    ui.label(f"{each.items:,}").classes("number soft")
+                for name in shown:
+                    with ui.row().classes("w-full no-wrap gap-2 items-baseline"):
+                        ui.label(visible(name)).classes("fact-name entity-key")
+                        ui.label(visible(each.patterns.get(name, "–"))).classes("mono")
+                others = sorted(each.attributes - set(shown))
+                note(visible(", ".join(others)[:300]))
 
 
-def _collections(table: str, index: str, items: list[Item], keys: list[str]) -> None:
+def _collections(table: str, index: str, items: list[Item], base: list[str], keys: list[str]) -> None:
     found = sorted(collections(items, keys), key=lambda each: -len(each.items))
     heading("Item collections")
     note(
@@ -82,14 +89,14 @@ def _collections(table: str, index: str, items: list[Item], keys: list[str]) -> 
     for each in found[:COLLECTIONS_MAX]:
         kinds: dict[str, int] = {}
         for item in each.items:
-            kinds[entity_name(item, keys)] = kinds.get(entity_name(item, keys), 0) + 1
+            kinds[entity_name(item, base)] = kinds.get(entity_name(item, base), 0) + 1
         summary = ", ".join(f"{number} {name}" for name, number in kinds.items())
         title = visible(each.key)[:120] or "(empty)"
         with ui.expansion(title, caption=visible(summary)).classes("w-full") as expansion:
             expansion.props["toggle-aria-label"] = f"{title} {visible(summary)}"
             rows = [
                 {
-                    "entity": visible(entity_name(item, keys)),
+                    "entity": visible(entity_name(item, base)),
                     "sort": cell(item.get(keys[1])) if len(keys) > 1 else "",
                     "rest": ", ".join(
                         f"{visible(n)}: {cell(v)[:60]}" for n, v in item.items() if n not in keys
@@ -128,9 +135,7 @@ def _patterns(table: str, offered: dict[str, str]) -> None:
                     ).classes("w-56")
                     for name, title in (("partition", "Partition key"), ("sort", "Sort key")):
                         ui.input(title).bind_value(each, name).on("blur", store).classes("w-32")
-                    icon_button(
-                        "play_arrow", "Run the query", lambda each=each: ui.navigate.to(path_of(each))
-                    )
+                    icon_button("play_arrow", "Run the query", lambda each=each: go(path_of(each)))
                     icon_button("close", "Remove pattern", lambda each=each: remove(each))
 
     def path_of(pattern: dict[str, str]) -> str:

@@ -5,45 +5,54 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import orjson
 from nicegui import ui
 
 from faradisc.tools.console.changes import write_of
 from faradisc.tools.console.copy_as import boto3_code, cli_code, javascript_code, partiql_code
-from faradisc.tools.console.editor import draw_difference, edited
+from faradisc.tools.console.editor import edited
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import csv_text, loaded, show_codes
-from faradisc.tools.console.frame import Session, complain, console_page, guarded
 from faradisc.tools.console.grid import ItemGrid
-from faradisc.tools.console.parts import dialog_of, heading, note
+from faradisc.tools.console.messages import chosen, complain, guarded, notice
+from faradisc.tools.console.navigation import table_path
+from faradisc.tools.console.parts import heading, note
 from faradisc.tools.console.queries import (
     FILTER_OPERATORS,
+    LIMIT_MAX,
     SORT_OPERATORS,
     Form,
     Term,
     better_index,
     choices,
-    indexes_of,
+    form_of_query,
     plan_of,
+    query_of_form,
     request_of,
     schema_of,
     types_of,
 )
-from faradisc.tools.console.values import TYPES, Item, ValueMistake, text_of, value_of
+from faradisc.tools.console.review import key_text, reviewed, settled
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page, current_shell
+from faradisc.tools.console.staging import Conflict, Staging, resolve
+from faradisc.tools.console.values import TYPES, Item, ValueMistake, value_of
+
+_ENTER: Final = """(event) => {
+  if (event.target.tagName === "INPUT" && !event.target.closest(".q-select")) emit();
+}"""
+"""Enter in any field of a query runs it; in a list of choices it chooses."""
 
 
 @console_page("/tables/{table}/items", "Items")
-async def items_page(
-    session: Session, table: str, index: str = "", partition: str = "", sort: str = ""
-) -> None:
-    """index, partition, sort: a query to begin with (frame.items_path)."""
+async def items_page(session: Session, table: str, query: list[tuple[str, str]]) -> None:
+    """query: as `queries.query_of_form` writes it."""
     described = await session.endpoint.describe(table)
-    known = index in {each["IndexName"] for each in indexes_of(described)}
-    form = Form(table, index if known else "", partition, Term(text=sort))
-    explorer = Explorer(session, form, described)
+    explorer = Explorer(session, form_of_query(table, query, described), described)
     explorer.draw()
-    await guarded(explorer.run)()
+    await guarded(explorer.first, retry=True)()
 
 
 class Explorer:
@@ -51,102 +60,132 @@ class Explorer:
 
     def __init__(self, session: Session, form: Form, described: dict[str, Any]) -> None:
         self._session = session
+        self._shell = current_shell()
         self._described = described
         self._keys = schema_of(described, "")
         self._form = form
         self._request: tuple[str, dict[str, Any]] = ("Scan", {"TableName": form.table})
         self._next: dict[str, Any] | None = None
-        self._staged: dict[int, tuple[Item | None, Item | None]] = {}
-        """Before and after, by the row it stands in; new items have negative numbers."""
-        self._read: list[Item] = []
+        self._staging = Staging()
         self._units = self._examined = 0.0
         self._hidden: list[str] = []
+        self._selected: list[int] = []
+        self._grid: ItemGrid
 
     # --- Drawing ---
 
     def draw(self) -> None:
-        with ui.card().classes("w-full"):
-            self._draw_form()
-        self._warning = ui.label("").classes("scan-warning")
-        with ui.row().classes("w-full items-center gap-2"):
-            ui.button("New item", icon="add", on_click=lambda: self._edit(None)).props("outline dense")
-            ui.button("Edit", on_click=self._edit_selected).props("flat dense")
-            ui.button("Duplicate", on_click=self._duplicate).props("flat dense")
-            ui.button("Delete", on_click=self._delete).props("flat dense")
-            ui.button("Save JSON", on_click=lambda: self._save("json")).props("flat dense")
-            ui.button("Save CSV", on_click=lambda: self._save("csv")).props("flat dense")
-            ui.button("Load", on_click=self._load).props("flat dense")
-            ui.button("Columns", on_click=self._columns).props("flat dense")
+        self._query_box = ui.column().classes("w-full gap-2")
+        self._query_box.on("keydown.enter", guarded(self.run), js_handler=_ENTER)
+        self._draw_form()
+        self._plan = ui.label("").classes("plan")
+        with ui.row().classes("w-full items-center gap-1"):
+            ui.button("New item", icon="add", on_click=self._new).props("outline")
+            self._one = [
+                ui.button("Edit", icon="edit", on_click=self._edit_selected).props("flat"),
+                ui.button("Duplicate", icon="content_copy", on_click=self._duplicate).props("flat"),
+            ]
+            self._delete_button = ui.button("Delete", icon="delete", on_click=self._delete).props("flat")
+            with ui.button("Import", icon="upload").props("flat"), ui.menu():
+                ui.menu_item("A file of JSON or CSV…", self._load)
+            with ui.button("Export", icon="download").props("flat"), ui.menu():
+                ui.menu_item("These items as JSON", lambda: self._save("json"))
+                ui.menu_item("These items as CSV", lambda: self._save("csv"))
+            with ui.button("Columns", icon="view_column").props("flat"), ui.menu() as columns:
+                self._column_box = ui.column().classes("gap-0 p-2")
+            columns.on_value_change(lambda event: self._draw_columns() if event.value else None)
             ui.space()
-            self._review = ui.button("Review changes", on_click=self._review_changes).props("color=accent")
-        self._grid = ItemGrid(self._keys, self._edit)
-        with ui.row().classes("w-full items-center"):
-            self._count = note("")
-            ui.space()
-            self._more = ui.button("Next page", on_click=guarded(self._next_page)).props("outline dense")
+            quick = ui.input(placeholder="Quick filter").props(
+                "dense outlined clearable data-quick aria-label='Quick filter'"
+            )
+            quick.on_value_change(lambda: self._grid.filter(quick.value or ""))
+            self._review = ui.button("Review changes", on_click=guarded(self._review_changes)).props(
+                "color=accent"
+            )
+        colours = self._session.colours.setdefault(self._form.table, {})
+        self._grid = ItemGrid(self._keys, self._open, on_select=self._select, colours=colours)
+        with ui.row().classes("w-full items-center no-wrap"):
+            self._count = note("").classes("count")
+            ui.number("", min=1, max=LIMIT_MAX, format="%d").bind_value(
+                self._form, "limit", forward=lambda value: int(value or 1)
+            ).props("dense outlined aria-label='Page size'").classes("w-20")
+            note("a page")
+            self._more = ui.button("Next page", on_click=guarded(self._next_page)).props("outline")
+        self._select([])
         self._show()
 
     def _draw_form(self) -> None:
+        """Draws the query as the form says; again when the form was replaced."""
         form, types = self._form, types_of(self._described)
-        with ui.row().classes("w-full items-end"):
+        self._query_box.clear()
+        with self._query_box:
+            with ui.row().classes("w-full items-end gap-2"):
 
-            @ui.refreshable
-            def keys() -> None:
-                names = schema_of(self._described, form.index)
-                ui.input(f"{names[0]} ({types[names[0]]})").bind_value(form, "partition").classes("w-48").on(
-                    "keydown.enter", guarded(self.run)
+                @ui.refreshable
+                def keys() -> None:
+                    names = schema_of(self._described, form.index)
+                    ui.input(f"{names[0]} ({types[names[0]]})").bind_value(form, "partition").classes(
+                        "w-48 mono-field"
+                    )
+                    if len(names) > 1:
+                        ui.select(list(SORT_OPERATORS)).bind_value(form.sort, "operator").classes(
+                            "w-24"
+                        ).props(f"aria-label='Operator of {names[1]}'")
+                        ui.input(f"{names[1]} ({types[names[1]]})").bind_value(form.sort, "text").classes(
+                            "w-44 mono-field"
+                        )
+                        ui.input("and").bind_value(form.sort, "second").classes(
+                            "w-32 mono-field"
+                        ).bind_visibility_from(form.sort, "operator", lambda op: op == "between")
+
+                source = ui.select(self._sources(), label="Table or index", on_change=keys.refresh)
+                source.bind_value(form, "index").classes("min-w-[160px]")
+                keys()
+                ui.button("Run", icon="play_arrow", on_click=guarded(self.run))
+                more = ui.button("Filters", icon="filter_list").props("flat")
+                ui.button("Copy as", icon="code", on_click=self._copy).props("flat")
+                ui.button("History", icon="history", on_click=guarded(self._history)).props("flat")
+            has_more = bool(form.filters or form.columns or form.descending or form.consistent)
+            with ui.column().classes("w-full gap-2") as box:
+                self._draw_filters(source)
+            box.set_visibility(has_more)
+            more.on_click(lambda: box.set_visibility(not box.visible))
+
+    def _draw_filters(self, source: ui.select) -> None:
+        form = self._form
+        filters = ui.column().classes("w-full gap-1")
+
+        def draw(term: Term) -> None:
+            def remove() -> None:
+                form.filters.remove(term)
+                row.delete()
+
+            with filters, ui.row().classes("items-end gap-2") as row:
+                ui.input("Attribute").bind_value(term, "name").classes("w-40 mono-field")
+                ui.select(list(FILTER_OPERATORS)).bind_value(term, "operator").classes("w-36").props(
+                    "aria-label=Operator"
                 )
-                if len(names) > 1:
-                    ui.select(list(SORT_OPERATORS)).bind_value(form.sort, "operator").classes("w-32").props(
-                        f"aria-label='Operator of {len(names)}'"
-                    )
-                    ui.input(f"{names[1]} ({types[names[1]]})").bind_value(form.sort, "text").classes("w-48")
-                    ui.input("and").bind_value(form.sort, "second").classes("w-32").bind_visibility_from(
-                        form.sort, "operator", lambda op: op == "between"
-                    )
-
-            source = ui.select(self._sources(), label="Table or index", on_change=keys.refresh)
-            source.bind_value(form, "index").classes("min-w-[260px]")
-            keys()
-            ui.number("Page size", min=1, max=1000, format="%d").bind_value(
-                form, "limit", forward=lambda value: int(value or 100)
-            ).classes("w-20")
-            ui.button("Run", icon="play_arrow", on_click=guarded(self.run))
-            ui.button("Copy as", icon="content_copy", on_click=self._copy).props("outline")
-            ui.button("History", icon="history", on_click=guarded(self._history)).props("flat")
-        with ui.expansion("Filters, projection, order").classes("w-full").props("dense"):
-            filters = ui.column().classes("w-full")
-
-            def add() -> None:
-                term = Term()
-                form.filters.append(term)
-
-                def remove() -> None:
-                    form.filters.remove(term)
-                    row.delete()
-
-                with filters, ui.row().classes("items-end") as row:
-                    ui.input("Attribute").bind_value(term, "name").classes("w-40")
-                    ui.select(list(FILTER_OPERATORS)).bind_value(term, "operator").classes("w-36").props(
-                        "aria-label=Operator"
-                    )
-                    ui.select({k: TYPES[k] for k in ("S", "N", "BOOL", "B", "NULL")}).bind_value(
-                        term, "kind"
-                    ).classes("w-28").props("aria-label=Type")
-                    ui.input("Value").bind_value(term, "text").classes("w-48")
-                    ui.input("and").bind_value(term, "second").classes("w-32").bind_visibility_from(
-                        term, "operator", lambda op: op == "between"
-                    )
-                    ui.button(icon="close", on_click=remove).props("flat dense aria-label='Remove filter'")
-
-            ui.button("Add filter", icon="add", on_click=add).props("flat dense")
-            with ui.row().classes("items-end"):
-                ui.input("Attributes to return, separated by commas").bind_value(form, "columns").classes(
-                    "w-80"
+                ui.select({k: TYPES[k] for k in ("S", "N", "BOOL", "B", "NULL")}).bind_value(
+                    term, "kind"
+                ).classes("w-28").props("aria-label=Type")
+                ui.input("Value").bind_value(term, "text").classes("w-48 mono-field")
+                ui.input("and").bind_value(term, "second").classes("w-32 mono-field").bind_visibility_from(
+                    term, "operator", lambda op: op == "between"
                 )
-                ui.checkbox("Descending").bind_value(form, "descending")
-                consistent = ui.checkbox("Consistent read").bind_value(form, "consistent")
-                consistent.on_value_change(lambda: source.set_options(self._sources(), value=form.index))
+                ui.button(icon="close", on_click=remove).props("flat round aria-label='Remove filter'")
+
+        def add() -> None:
+            form.filters.append(Term())
+            draw(form.filters[-1])
+
+        for term in form.filters:
+            draw(term)
+        with ui.row().classes("items-end gap-3"):
+            ui.button("Add filter", icon="add", on_click=add).props("flat")
+            ui.input("Attributes to return, separated by commas").bind_value(form, "columns").classes("w-72")
+            ui.checkbox("Descending").bind_value(form, "descending")
+            consistent = ui.checkbox("Consistent read").bind_value(form, "consistent")
+            consistent.on_value_change(lambda: source.set_options(self._sources(), value=form.index))
 
     def _sources(self) -> dict[str, str]:
         """Returns the table and its indexes with what speaks against them."""
@@ -157,44 +196,84 @@ class Explorer:
 
     def _show(self) -> None:
         """Draws the rows as read, with staged changes in them, and the sums below."""
-        added = [after for number, (_, after) in self._staged.items() if number < 0 and after is not None]
-        rows = [self._staged[n][1] if n in self._staged else item for n, item in enumerate(self._read)]
-        self._rows = [n for n, item in enumerate(rows) if item is not None] + sorted(
-            (n for n in self._staged if n < 0), reverse=True
-        )
-        left_out = self._grid.show([*(item for item in rows if item is not None), *added], self._hidden)
+        staged = self._staging.changes
+        left_out = self._grid.show(self._staging.rows(), self._hidden)
         operation, request = self._request
-        text = f"{len(self._read):,} items, {self._examined:,.0f} examined, {self._units:g} read units"
+        read = len(self._staging.read)
+        text = f"{read:,} items, {self._examined:,.0f} examined, {self._units:g} read units"
         text += f"; {left_out:,} attributes have no column" if left_out else ""
-        self._count.text = text + (". Double-click a row, or press Enter, to edit it" if self._read else "")
+        self._count.text = text + (". Double-click a row, or press Enter, to edit it" if read else "")
         better = better_index(self._form, self._described)
-        self._warning.text = plan_of(operation, request) + (f" {better}" if better else "")
-        self._warning.set_visibility(
-            operation == "Scan" and bool(request.get("FilterExpression") or self._next)
-        )
+        self._plan.text = plan_of(operation, request) + (f" {better}" if better else "")
+        is_costly = operation == "Scan" and bool(request.get("FilterExpression") or self._next)
+        self._plan.classes(add="costly" if is_costly else "", remove="" if is_costly else "costly")
+        self._plan.set_visibility(is_costly or "FilterExpression" in request)
         self._more.set_enabled(self._next is not None)
-        self._review.set_visibility(bool(self._staged))
-        self._review.text = f"Review {len(self._staged)} changes"
+        self._review.set_visibility(bool(staged))
+        self._review.text = f"Review {len(staged)} changes"
+        if staged:
+            self._shell.hold(self._may_drop)
+        else:
+            self._shell.release()
+
+    def _select(self, numbers: list[int]) -> None:
+        self._selected = numbers
+        for button in self._one:
+            button.set_enabled(len(numbers) == 1)
+        self._delete_button.set_enabled(bool(numbers))
+        self._delete_button.text = f"Delete {len(numbers):,}" if len(numbers) > 1 else "Delete"
+
+    async def _may_drop(self) -> bool:
+        """Waits until staged changes are written or may be dropped. Returns whether none is left to lose."""
+        number = len(self._staging.changes)
+        said = f"{number:,} changes are" if number > 1 else "1 change is"
+        answer = await chosen(
+            "Not written yet",
+            f"{said} staged here and not written.",
+            {"drop": "Drop", "review": "Review and write", "stay": "Stay here"},
+        )
+        if answer == "review":
+            await self._review_changes()
+            return not self._staging.changes
+        return answer == "drop"
 
     # --- Reading ---
 
+    async def first(self) -> None:
+        """Runs the query of the address."""
+        await self._read(*request_of(self._form, self._described))
+
     async def run(self) -> None:
         try:
-            self._request = request_of(self._form, self._described)
+            request = request_of(self._form, self._described)
         except ValueMistake as mistake:
             complain(Failure("", str(mistake)))
             return
-        self._read, self._units, self._examined, self._next = [], 0, 0, None
-        self._staged.clear()
-        await self._page(self._request[1])
+        if not await self._shell.may_leave():
+            return
+        self._shell.show_address(self.address)
+        await self._read(*request)
         self._remember()
+
+    @property
+    def address(self) -> str:
+        """The address of the present query."""
+        query = urlencode(query_of_form(self._form))
+        return table_path(self._form.table, "items") + (f"?{query}" if query else "")
+
+    async def _read(self, operation: str, request: dict[str, Any]) -> None:
+        self._request = operation, request
+        self._staging.clear()
+        self._units, self._examined, self._next = 0, 0, None
+        self._select([])
+        await self._page(request)
 
     async def _next_page(self) -> None:
         await self._page({**self._request[1], "ExclusiveStartKey": self._next})
 
     async def _page(self, request: dict[str, Any]) -> None:
         answer = await self._session.endpoint.call(self._request[0], request)
-        self._read += answer["Items"]
+        self._staging.add_read(answer["Items"])
         self._examined += answer["ScannedCount"]
         self._units += answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0)
         self._next = answer.get("LastEvaluatedKey")
@@ -237,155 +316,115 @@ class Explorer:
         mine = [each for each in found if each["form"]["table"] == self._form.table]
         with ui.dialog() as dialog, ui.card().classes("wide"):
             heading("Queries of this table, newest first")
-            name = ui.input("Name for the present query, to save it").classes("w-full")
-            ui.button("Save", on_click=lambda: self._remember(name.value or "")).props("outline dense")
-            for each in mine:
-                form = each["form"]
-                title = each.get("name") or " ".join(
-                    filter(None, (form["index"] or "table", form["partition"], form["sort"]["text"]))
-                )
-                filters = f", {len(form['filters'])} filters" if form["filters"] else ""
-                ui.button(f"{title}{filters}", on_click=lambda form=form: dialog.submit(form)).props(
-                    "flat no-caps align=left"
-                ).classes("w-full")
-        chosen = await dialog
-        if chosen:
-            chosen = {
-                **chosen,
-                "sort": Term(**chosen["sort"]),
-                "filters": [Term(**term) for term in chosen["filters"]],
-            }
-            for name, value in chosen.items():
-                setattr(self._form, name, value)
+            with ui.row().classes("w-full items-end no-wrap"):
+                name = ui.input("Name for the present query, to save it").classes("grow")
+                ui.button("Save", on_click=lambda: self._remember(name.value or "")).props("outline")
+            with ui.column().classes("dialog-body gap-0"):
+                for each in mine:
+                    form = each["form"]
+                    title = each.get("name") or " ".join(
+                        filter(None, (form["index"] or "table", form["partition"], form["sort"]["text"]))
+                    )
+                    filters = f", {len(form['filters'])} filters" if form["filters"] else ""
+                    ui.button(f"{title}{filters}", on_click=lambda form=form: dialog.submit(form)).props(
+                        "flat no-caps align=left"
+                    ).classes("w-full")
+        picked = await dialog
+        if picked:
+            terms = {"sort": Term(**picked["sort"]), "filters": [Term(**term) for term in picked["filters"]]}
+            for name_of, value in {**picked, **terms}.items():
+                setattr(self._form, name_of, value)
+            self._draw_form()
             await self.run()
 
     # --- Changing ---
 
-    async def _edit(self, row: int | None) -> None:
-        number = self._rows[row] if row is not None else None
-        before = self._before(number)
-        item = (
-            self._grid.items[row]
-            if row is not None
-            else {
-                name: value_of(
-                    types_of(self._described)[name], "0" if types_of(self._described)[name] == "N" else ""
-                )
-                for name in self._keys
-            }
-        )
-        title = "New item" if row is None else " / ".join(text_of(item[name]) for name in self._keys)
-        after = await edited(title, item, self._keys, self._session.dark)
+    async def _open(self, number: int) -> None:
+        item = self._staging.item(number)
+        after = await edited(key_text(item, self._keys), item, self._keys)
         if after is not None:
-            self._stage(
-                number
-                if number is not None
-                else min(self._staged, default=0) - 1
-                if min(self._staged, default=0) < 0
-                else -1,
-                before,
-                after,
-            )
+            self._staging.stage(number, after)
+            self._show()
+
+    async def _new(self) -> None:
+        types = types_of(self._described)
+        item: Item = {n: value_of(types[n], "0" if types[n] == "N" else "") for n in self._keys}
+        await self._add("New item", item)
+
+    async def _add(self, title: str, item: Item) -> None:
+        after = await edited(title, item, self._keys)
+        if after is not None:
+            self._staging.add(after)
+            self._show()
 
     async def _edit_selected(self) -> None:
-        for row in (await self._grid.selected())[:1]:
-            await self._edit(row)
-
-    def _before(self, number: int | None) -> Item | None:
-        return self._read[number] if number is not None and number >= 0 else None
-
-    def _stage(self, number: int, before: Item | None, after: Item | None) -> None:
-        if before == after:
-            self._staged.pop(number, None)
-        else:
-            self._staged[number] = (before, after)
-        self._show()
+        await self._open(self._selected[0])
 
     async def _duplicate(self) -> None:
-        for row in (await self._grid.selected())[:1]:
-            after = await edited(
-                "Duplicate: give it another key", dict(self._grid.items[row]), self._keys, self._session.dark
-            )
-            if after is not None:
-                self._stage(min([*self._staged, 0]) - 1, None, after)
+        await self._add("Duplicate: give it another key", dict(self._staging.item(self._selected[0])))
 
-    async def _delete(self) -> None:
-        for row in await self._grid.selected():
-            number = self._rows[row]
-            self._staged[number] = (self._before(number), None)
-            if number < 0:
-                del self._staged[number]
+    def _delete(self) -> None:
+        for number in self._selected:
+            self._staging.stage(number, None)
         self._show()
 
     async def _review_changes(self) -> None:
-        with dialog_of("Changes, each on the condition that the item is still as it was read") as dialog:
-            for before, after in list(self._staged.values())[:100]:
-                shown = after or before or {}
-                ui.label(" / ".join(text_of(shown[name]) for name in self._keys if name in shown)).classes(
-                    "font-medium"
-                )
-                draw_difference(before, after)
-                ui.separator()
-            with ui.row().classes("w-full justify-end"):
-                ui.button("Discard all", on_click=lambda: dialog.submit("discard")).props(
-                    "flat color=negative"
-                )
-                ui.button("Back", on_click=lambda: dialog.submit(None)).props("flat")
-                ui.button("Write", on_click=lambda: dialog.submit("write"))
-        match await dialog:
+        match await reviewed(self._staging, self._keys):
             case "write":
                 await self._write()
             case "discard":
-                self._staged.clear()
+                self._staging.changes.clear()
                 self._show()
 
     async def _write(self) -> None:
-        written = 0
-        for number, (before, after) in list(self._staged.items()):
-            request = write_of(self._form.table, self._keys, before, after)
+        """Writes what is staged. What fails stays staged; for items that have changed since it asks."""
+        written, conflicts = 0, []
+        for number, change in list(self._staging.changes.items()):
+            request = write_of(self._form.table, self._keys, change.before, change.after)
             try:
                 if request is not None:
                     await self._session.endpoint.call(*request)
             except Failure as failure:
                 if failure.code == "ConditionalCheckFailedException":
-                    why = (
-                        "exists already"
-                        if before is None
-                        else "has changed since it was read; run the query again"
-                    )
-                    key = " / ".join(text_of((before or after or {})[name]) for name in self._keys)
-                    failure = Failure(
-                        failure.code, f"The item {key} {why}. Nothing of this change was written."
-                    )
-                complain(failure)
+                    conflicts.append(number)
+                else:
+                    complain(failure)
                 continue
             written += 1
-            del self._staged[number]
-            if number >= 0:
-                self._read[number] = after or {}
-            elif after is not None:
-                self._read.append(after)
-        self._read = [item for item in self._read if item]
-        if self._staged:
-            self._staged = {
-                n if n < 0 else self._read.index(b or {}): (b, a) for n, (b, a) in self._staged.items()
-            }
+            self._staging.written(number)
         self._show()
         if written:
-            ui.notify(f"{written} written", type="positive")
+            notice(f"{written:,} written")
+        is_settled = False
+        for at, number in enumerate(conflicts):
+            is_settled |= await self._settle(number, len(conflicts) - at - 1)
+        if is_settled and self._staging.changes:
+            await self._review_changes()
 
-    # --- Files ---
+    async def _settle(self, number: int, left: int) -> bool:
+        """Asks what becomes of a conflict. Returns whether something is to be written for it."""
+        change = self._staging.changes[number]
+        key = {name: (change.before or change.after or {})[name] for name in self._keys}
+        request = {"TableName": self._form.table, "Key": key, "ConsistentRead": True}
+        theirs = (await self._session.endpoint.call("GetItem", request)).get("Item")
+        conflict = Conflict(number, change.before, change.after, theirs)
+        how = await settled(conflict, self._keys, left)
+        if how is not None:
+            resolve(self._staging, conflict, how)
+            self._show()
+        return how in ("mine", "merge")
 
-    def _columns(self) -> None:
-        with ui.dialog() as dialog, ui.card():
+    # --- Columns and files ---
+
+    def _draw_columns(self) -> None:
+        self._column_box.clear()
+        with self._column_box:
             for name in self._grid.names:
                 ui.checkbox(
                     name,
                     value=name not in self._hidden,
                     on_change=lambda event, name=name: self._hide(name, not event.value),
                 )
-            ui.button("Close", on_click=dialog.close).props("flat")
-        dialog.open()
 
     def _hide(self, name: str, hidden: bool) -> None:
         self._hidden = [each for each in self._hidden if each != name] + [name] * hidden
@@ -413,7 +452,7 @@ class Explorer:
                     complain(Failure("", f"{event.file.name}: {mistake}"))
                     return
                 for item in found:
-                    self._staged[min([*self._staged, 0]) - 1] = (None, item)
+                    self._staging.add(item)
                 dialog.close()
                 self._show()
 

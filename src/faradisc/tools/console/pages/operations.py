@@ -10,9 +10,11 @@ from typing import Any, Final
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.frame import Session, console_page, guarded
+from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.pages.tables import KeyInputs, definitions
 from faradisc.tools.console.parts import dialog_end, dialog_of, facts, heading, note, plain_table
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page, go
 
 TRANSFERS_MAX: Final = 25
 """Exports, and imports, that are listed; each is described."""
@@ -63,18 +65,18 @@ async def _transfers(session: Session, kind: str, summaries: str, description: s
 
     async def draw() -> None:
         rows: list[dict[str, str]] = []
-        said = f"No {kind.lower()}s yet."
+        empty = f"No {kind.lower()}s yet."
         try:
             found = (await session.endpoint.call(f"List{kind}s"))[summaries][:TRANSFERS_MAX]
             rows = await asyncio.gather(*map(row, found))
         except Failure as failure:
-            said = failure.message
+            empty = failure.message
         box.clear()
         with box:
             if rows:
                 plain_table(rows)
             else:
-                note(said)
+                note(empty)
         timer.active = any(each["status"] == "IN_PROGRESS" for each in rows)
 
     timer = ui.timer(POLL_S, draw, active=False)
@@ -99,7 +101,7 @@ async def _export(session: Session) -> None:
             }
             request |= {"S3Prefix": prefix.value} if prefix.value else {}
             await session.endpoint.call("ExportTableToPointInTime", request)
-            ui.navigate.to("/operations")
+            go("/operations")
 
         dialog_end(dialog, "Export", guarded(export))
 
@@ -127,7 +129,7 @@ def _import(session: Session) -> None:
                 },
             }
             await session.endpoint.call("ImportTable", request)
-            ui.navigate.to("/operations")
+            go("/operations")
 
         dialog_end(dialog, "Import", guarded(begin))
 
@@ -151,7 +153,7 @@ async def _check(session: Session) -> None:
         report = await session.endpoint.admin("check")
         box.clear()
         with box:
-            facts({name.replace("_", " ").capitalize(): _short(value) for name, value in report.items()})
+            facts({name.replace("_", " ").capitalize(): said(value) for name, value in report.items()})
         if report["status"] != "running":
             timer.deactivate()
 
@@ -164,8 +166,23 @@ async def _check(session: Session) -> None:
     await draw()
 
 
-def _short(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int | float) else str(value)[:300]
+def said(value: Any) -> str:
+    """Returns a value of a report as people read it."""
+    match value:
+        case None:
+            return "–"
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return f"{value:,}"
+        case dict():
+            return (
+                "; ".join(f"{name.replace('_', ' ')} {said(each)}" for name, each in value.items()) or "none"
+            )
+        case list():
+            return "; ".join(map(said, value)) or "none"
+        case _:
+            return str(value)
 
 
 async def _clock(session: Session) -> None:
@@ -192,4 +209,4 @@ async def _nodes(session: Session) -> None:
     if not found:
         return
     heading("Nodes")
-    plain_table([{name: _short(value) for name, value in node.items()} for node in found])
+    plain_table([{name: said(value) for name, value in node.items()} for node in found])

@@ -6,10 +6,14 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from faradisc.tools.console.frame import Session, confirmed, console_page, guarded, table_path
+from faradisc.tools.console.messages import confirmed, guarded
+from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.pages.tables import STREAM_VIEWS, mode_text, recovery_text
-from faradisc.tools.console.parts import dialog_end, dialog_of, facts, heading, icon_button, note, size_text
+from faradisc.tools.console.parts import dialog_end, dialog_of, dot, facts, heading, icon_button, note
 from faradisc.tools.console.queries import indexes_of, schema_of, types_of
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page, follow, go
+from faradisc.tools.console.values import size_text
 
 HOURS_PER_MONTH: Final = 730
 PRICE_PER_HOUR: Final = {"read": 0.00013, "write": 0.00065}
@@ -24,16 +28,17 @@ async def overview_page(session: Session, table: str) -> None:
     ttl = await optional("DescribeTimeToLive", request, "TimeToLiveDescription", {})
     backups = await optional("DescribeContinuousBackups", request, "ContinuousBackupsDescription", {})
     types = types_of(described)
-    with ui.row().classes("w-full"):
-        ui.button("Items", icon="grid_on", on_click=lambda: ui.navigate.to(table_path(table, "items")))
+    with ui.row().classes("w-full items-center gap-1"):
+        dot(described["TableStatus"])
+        ui.label(described["TableStatus"].lower()).classes("soft")
+        ui.space()
         ui.button("Change", icon="tune", on_click=lambda: _change(session, described, ttl)).props("outline")
         ui.button("Delete", icon="delete", on_click=lambda: _delete(session, table)).props(
-            "outline color=negative"
+            "flat color=negative"
         )
     with ui.card().classes("w-full"):
         facts(
             {
-                "Status": described["TableStatus"],
                 "Partition key": _key(schema_of(described, "")[0], types),
                 "Sort key": _key(schema_of(described, "")[1], types)
                 if len(schema_of(described, "")) > 1
@@ -42,7 +47,7 @@ async def overview_page(session: Session, table: str) -> None:
                 "Size": size_text(described.get("TableSizeBytes", 0)),
                 "Capacity": mode_text(described),
                 "Cost": cost_text(described),
-                "Stream": described.get("StreamSpecification", {}).get("StreamViewType", "off"),
+                "Stream": _words(described.get("StreamSpecification", {}).get("StreamViewType", "off")),
                 "Time to live": ttl.get("AttributeName", "off")
                 if ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
                 else "off",
@@ -51,8 +56,28 @@ async def overview_page(session: Session, table: str) -> None:
                 "Encryption": described.get("SSEDescription", {}).get("SSEType", "owned by the service"),
             }
         )
-        note(described["TableArn"])
+        note(described["TableArn"]).classes("mono")
     _indexes(session, described, types)
+    if not is_settled(described):
+        follow(lambda: session.endpoint.describe(table), states_of(described), states_of)
+
+
+def states_of(described: dict[str, Any]) -> tuple[str, ...]:
+    """Returns the states of a table and its indexes."""
+    return (
+        described["TableStatus"],
+        *(f"{each['IndexName']} {each.get('IndexStatus', '')}" for each in indexes_of(described)),
+    )
+
+
+def is_settled(described: dict[str, Any]) -> bool:
+    """Returns whether neither the table nor an index is being made, changed or deleted."""
+    found = [described["TableStatus"], *(each.get("IndexStatus", "ACTIVE") for each in indexes_of(described))]
+    return all(state == "ACTIVE" for state in found)
+
+
+def _words(view: str) -> str:
+    return view.replace("_", " ").lower()
 
 
 def _key(name: str, types: dict[str, str]) -> str:
@@ -102,7 +127,7 @@ def _indexes(session: Session, described: dict[str, Any], types: dict[str, str])
             facts(
                 {
                     "Keys": keys,
-                    "Status": index.get("IndexStatus", "ACTIVE")
+                    "State": index.get("IndexStatus", "ACTIVE").lower()
                     + (" (being filled)" if index.get("Backfilling") else ""),
                     "Projection": ", ".join(
                         [projection.get("ProjectionType", ""), *projection.get("NonKeyAttributes", ())]
@@ -118,13 +143,13 @@ async def _delete_index(session: Session, described: dict[str, Any], index: str)
     if await confirmed(f"Delete the index {index}? Queries that use it will fail.", "Delete index", index):
         change = {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": index}}]}
         await guarded(session.endpoint.call)("UpdateTable", {"TableName": table, **change})
-        ui.navigate.to(table_path(table))
+        go(table_path(table))
 
 
 async def _delete(session: Session, table: str) -> None:
     agreed = await confirmed(f"Delete the table {table} with all its items?", "Delete table", table)
     if agreed and await guarded(session.endpoint.call)("DeleteTable", {"TableName": table}) is not None:
-        ui.navigate.to("/")
+        go("/tables")
 
 
 def _change(session: Session, described: dict[str, Any], ttl: dict[str, Any]) -> None:
@@ -179,6 +204,6 @@ def _change(session: Session, described: dict[str, Any], ttl: dict[str, Any]) ->
                     "UpdateTimeToLive", {"TableName": table, "TimeToLiveSpecification": specification}
                 )
             dialog.close()
-            ui.navigate.to(table_path(table))
+            go(table_path(table))
 
         dialog_end(dialog, "Change", guarded(change))

@@ -9,10 +9,12 @@ from typing import Any, Final
 from nicegui import ui
 
 from faradisc.tools.console.consumers import positions
-from faradisc.tools.console.editor import draw_difference
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.frame import Session, complain, console_page, guarded
+from faradisc.tools.console.messages import complain, guarded
 from faradisc.tools.console.parts import heading, note, plain_table, set_rows
+from faradisc.tools.console.review import draw_difference
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page
 from faradisc.tools.console.values import text_of, visible
 from faradisc.tools.consumers.handlers import HttpHandler
 from faradisc.tools.consumers.redrive import KeptLetter, Outcome, letters, redrive

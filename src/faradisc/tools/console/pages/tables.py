@@ -9,44 +9,64 @@ from typing import Any, Final
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.frame import Session, console_page, guarded, table_path
-from faradisc.tools.console.parts import dialog_end, dialog_of, icon_button, note, size_text
+from faradisc.tools.console.messages import guarded
+from faradisc.tools.console.navigation import table_path
+from faradisc.tools.console.parts import dialog_end, dialog_of, icon_button, note
 from faradisc.tools.console.queries import indexes_of, schema_of
+from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.shell import console_page, go
 
 STREAM_VIEWS = ("", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY")
 BATCH: Final = 40
 """Tables that are described at the same time."""
 _COLUMNS: Final = (
-    ("name", "Table", 170),
-    ("status", "Status", 80),
-    ("keys", "Keys", 95),
-    ("items", "Items", 75),
-    ("size", "Size", 85),
+    ("status", "", 34),
+    ("name", "Table", 210),
+    ("keys", "Keys", 120),
+    ("items", "Items", 80),
+    ("bytes", "Size", 90),
     ("mode", "Mode", 115),
     ("indexes", "Indexes", 80),
     ("stream", "Stream", 105),
     ("expiry", "Expiry", 80),
     ("backups", "Backups", 135),
 )
+_STATE: Final = """params => {
+  if (!params.value) return "";
+  const dot = document.createElement("span");
+  dot.className = "dot " + params.value.toLowerCase();
+  dot.title = params.value;
+  dot.setAttribute("role", "img");
+  dot.setAttribute("aria-label", params.value);
+  return dot;
+}"""
+_SIZE: Final = """params => {
+  if (params.value === undefined) return "";
+  let size = params.value, at = 0;
+  while (size >= 1024 && at < 3) { size /= 1024; at++; }
+  return size.toFixed(at ? 1 : 0) + " " + ["B", "KB", "MB", "GB"][at];
+}"""
+_RENDERED: Final[dict[str, dict[str, str]]] = {
+    "status": {":cellRenderer": _STATE},
+    "bytes": {":valueFormatter": _SIZE},
+    "items": {":valueFormatter": "params => params.value?.toLocaleString('en') ?? ''"},
+}
+"""How the grid shows a column; it orders by the value behind that."""
 
 
-@console_page("/", "Tables")
-async def tables_page(session: Session) -> None:
-    try:
-        names = await session.endpoint.tables()
-    except Failure as failure:
-        if failure.code != "AccessDeniedException":
-            raise
-        note(failure.message)
-        known = ui.input("Name of a table that this key may use").classes("w-80")
-        known.on("keydown.enter", lambda: ui.navigate.to(table_path(known.value)))
-        ui.button("Open", on_click=lambda: ui.navigate.to(table_path(known.value)))
-        return
+@console_page("/tables", "Tables")
+async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
+    """query: `create` opens the dialog that creates one."""
+    names = await session.endpoint.tables()
     with ui.row().classes("w-full items-center"):
-        search = ui.input(placeholder="Filter").props("dense outlined clearable aria-label='Filter tables'")
+        search = ui.input(placeholder="Filter").props(
+            "dense outlined clearable data-quick aria-label='Filter tables'"
+        )
         note(f"{len(names):,} tables" if len(names) != 1 else "1 table")
         ui.space()
-        ui.button("Create table", icon="add", on_click=lambda: _create(session))
+        ui.button("Create table", icon="add", on_click=lambda: create_table(session))
+    if ("create", "1") in query:
+        create_table(session)
     if not names:
         note("There are no tables yet. Create one here, or with any client of DynamoDB.")
         return
@@ -55,7 +75,14 @@ async def tables_page(session: Session) -> None:
         ui.aggrid(
             {
                 "columnDefs": [
-                    {"field": field, "headerName": title, "width": width, "sortable": field not in _LATER}
+                    {
+                        "field": field,
+                        "headerName": title,
+                        "width": width,
+                        "sortable": field not in _LATER,
+                        "cellClass": "number" if field in ("items", "bytes", "indexes") else "",
+                    }
+                    | _RENDERED.get(field, {})
                     for field, title, width in _COLUMNS
                 ],
                 "defaultColDef": {"resizable": True},
@@ -66,9 +93,9 @@ async def tables_page(session: Session) -> None:
             auto_size_columns=False,
         )
         .classes("grid")
-        .style(f"height: min(75vh, {54 + 42 * len(names)}px); min-height: 0")
+        .style(f"height: min(calc(100vh - 120px), {48 + 28 * len(names)}px); min-height: 0")
     )
-    grid.on("cellClicked", lambda event: ui.navigate.to(table_path(event.args["data"]["name"])), ["data"])
+    grid.on("cellClicked", lambda event: go(table_path(event.args["data"]["name"])), ["data"])
     grid.on("cellKeyDown", lambda event: _opened(event.args), ["data", "event"], throttle=0.2)
     search.on_value_change(
         lambda: grid.run_grid_method("setGridOption", "quickFilterText", search.value or "")
@@ -99,7 +126,7 @@ async def tables_page(session: Session) -> None:
 
 def _opened(event: dict[str, Any]) -> None:
     if event.get("event", {}).get("key") == "Enter":
-        ui.navigate.to(table_path(event["data"]["name"]))
+        go(table_path(event["data"]["name"]))
 
 
 _Describe = Callable[[Session, str], Awaitable[dict[str, Any]]]
@@ -116,7 +143,7 @@ async def _row(session: Session, name: str) -> dict[str, Any]:
         "status": described["TableStatus"],
         "keys": ", ".join(schema_of(described, "")),
         "items": described.get("ItemCount", 0),
-        "size": size_text(described.get("TableSizeBytes", 0)),
+        "bytes": described.get("TableSizeBytes", 0),
         "mode": mode_text(described),
         "indexes": len(indexes_of(described)) + len(described.get("VectorIndexes", ())),
         "stream": view.replace("_IMAGES", "").replace("_IMAGE", "").replace("_", " ").lower(),
@@ -207,7 +234,7 @@ def definitions(types: dict[str, str]) -> list[dict[str, str]]:
     return [{"AttributeName": name, "AttributeType": kind} for name, kind in types.items()]
 
 
-def _create(session: Session) -> None:
+def create_table(session: Session) -> None:
     indexes: list[_Index] = []
 
     def remove(index: _Index) -> None:
@@ -261,6 +288,6 @@ def _create(session: Session) -> None:
                 request["DeletionProtectionEnabled"] = True
             await session.endpoint.call("CreateTable", request)
             dialog.close()
-            ui.navigate.to(table_path(name.value))
+            go(table_path(name.value))
 
         dialog_end(dialog, "Create", guarded(create))

@@ -1,0 +1,94 @@
+"""What the console knows of browsers: the endpoint and key of each, colours, tables that were opened last.
+
+All of it stays in memory. Sessions with the same endpoint, region and key share one `Endpoint`: a client of
+botocore takes about ten megabytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+from weakref import WeakValueDictionary
+
+from nicegui import app
+
+from faradisc.tools.console.endpoint import Endpoint, Failure, Key
+
+RECENT_MAX: Final = 6
+_ENDPOINTS: WeakValueDictionary[tuple[str | None, str, Key | None], Endpoint] = WeakValueDictionary()
+
+
+def shared_endpoint(url: str | None, region: str, key: Key | None) -> Endpoint:
+    """Returns the endpoint of all sessions with this key."""
+    found = _ENDPOINTS.get((url, region, key))
+    if found is None:
+        found = _ENDPOINTS[url, region, key] = Endpoint(url, region, key)
+    return found
+
+
+@dataclass(slots=True)
+class Session:
+    """What the console knows of one browser."""
+
+    url: str | None
+    region: str
+    key: Key | None = None
+    dark: bool | None = None
+    """None: as the browser prefers."""
+    endpoint: Endpoint = field(init=False)
+    admin: bool | None = None
+    """Whether the admin API answers; None: not asked yet."""
+    who: str | None = None
+    """The caller as the endpoint names it; None: not asked yet."""
+    recent: list[str] = field(default_factory=list)
+    """Tables that were opened last, the latest first."""
+    colours: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Numbers of the colours of entities, by table and name."""
+
+    def __post_init__(self) -> None:
+        self.connect(self.url, self.region, self.key)
+
+    def connect(self, url: str | None, region: str, key: Key | None) -> None:
+        self.url, self.region, self.key, self.admin, self.who = url, region, key, None, None
+        self.endpoint = shared_endpoint(url, region, key)
+
+    async def has_admin(self) -> bool:
+        if self.admin is None:
+            self.admin = await self.endpoint.has_admin()
+        return self.admin
+
+    async def caller(self) -> str:
+        """Returns who the endpoint takes this session for: the end of an ARN, or the id of the key."""
+        if self.who is None:
+            try:
+                answer = await self.endpoint.service("sts", "GetCallerIdentity", {})
+                self.who = str(answer["Arn"]).rpartition(":")[2]
+            except Failure:
+                self.who = self.key.key_id if self.key else "credentials of the environment"
+        return self.who
+
+    def opened(self, table: str) -> None:
+        """Puts a table before the others that were opened last."""
+        self.recent = [table, *(name for name in self.recent if name != table)][:RECENT_MAX]
+
+
+class Sessions:
+    """The sessions by browser, the newest SESSIONS_MAX of them."""
+
+    SESSIONS_MAX = 200
+
+    def __init__(self) -> None:
+        self.url: str | None = None
+        self.region = "us-east-1"
+        self._found: dict[str, Session] = {}
+
+    def current(self) -> Session:
+        browser = app.storage.browser["id"]
+        session = self._found.pop(browser, None) or Session(self.url, self.region)
+        self._found[browser] = session
+        if len(self._found) > self.SESSIONS_MAX:
+            del self._found[next(iter(self._found))]
+        return session
+
+
+SESSIONS = Sessions()
