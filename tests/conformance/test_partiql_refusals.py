@@ -269,6 +269,83 @@ def test_a_token_is_bound_to_statement_and_parameters(library: Library) -> None:
         library.run("SELECT * FROM \"songs\" WHERE artist = 'ayla' AND year = 2001", NextToken=token)
 
 
+SAME = ["1e2 1E2 1E+2", "-0 0", "01 1 +1", "1.5E1 15", "0.50 50e-2"]
+OTHER = ["1.0 1", "0.0 0", "100 1E2", "1E2 1.0E2", "1 -1", "1.5 1.50"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "matches"), [*((each, True) for each in SAME), *((each, False) for each in OTHER)]
+)
+def test_a_token_is_bound_to_digits_and_scale_of_numbers(
+    library: Library, numbers: str, matches: bool
+) -> None:
+    """Source: expressions.md section 7."""
+    statement = library.text('SELECT * FROM "songs" WHERE rank <> ?')
+    first, *others = numbers.split()
+
+    def page(number: str, **members: Any) -> Any:
+        parameters = [{"N": number}]
+        return library.dynamodb.execute_statement(Statement=statement, Parameters=parameters, **members)
+
+    token = page(first, Limit=1)["NextToken"]
+    for number in (first, *others):
+        if matches or number == first:
+            assert page(number, NextToken=token, Limit=3)["Items"]
+        else:
+            with invalid("NextToken does not match request"):
+                page(number, NextToken=token)
+
+
+@pytest.mark.parametrize(
+    ("value", "again", "matches"),
+    [
+        ({"SS": ["b", "a"]}, {"SS": ["a", "b"]}, True),
+        ({"NS": ["2", "1.0"]}, {"NS": ["1", "20e-1"]}, True),
+        ({"S": "a"}, {"S": "a"}, True),
+        ({"L": []}, {"L": []}, False),
+        ({"M": {}}, {"M": {}}, False),
+        ({"L": [{"S": "a"}]}, {"L": [{"S": "a"}]}, False),
+    ],
+)
+def test_tokens_and_other_parameters(library: Library, value: Any, again: Any, matches: bool) -> None:
+    """Source: expressions.md section 7."""
+    statement = library.text('SELECT * FROM "songs" WHERE rank <> ?')
+    run = library.dynamodb.execute_statement
+    token = run(Statement=statement, Parameters=[value], Limit=1)["NextToken"]
+    if matches:
+        assert run(Statement=statement, Parameters=[again], NextToken=token)["Items"]
+    else:
+        with invalid("NextToken does not match request"):
+            run(Statement=statement, Parameters=[again], NextToken=token)
+
+
+def test_errors_of_members_have_the_service_s_order(library: Library) -> None:
+    """Source: errors.md section 8."""
+    mode = {"ReturnValuesOnConditionCheckFailure": "X"}
+    names = []
+    for call in (
+        lambda: library.dynamodb.execute_statement(
+            Statement="", Parameters=[], Limit=0, ReturnConsumedCapacity="X", **mode
+        ),
+        lambda: library.dynamodb.batch_execute_statement(
+            Statements=[{"Statement": "", "Parameters": [], **mode}], ReturnConsumedCapacity="X"
+        ),
+    ):
+        with refused("ValidationException") as caught:
+            call()
+        text = caught.value.response["Error"]["Message"]
+        names.append([part.split("'")[0] for part in text.split(" at '")[1:]])
+    assert names == [
+        ["returnValuesOnConditionCheckFailure", "limit", "statement", "returnConsumedCapacity", "parameters"],
+        [
+            "returnConsumedCapacity",
+            "statements.1.member.returnValuesOnConditionCheckFailure",
+            "statements.1.member.statement",
+            "statements.1.member.parameters",
+        ],
+    ]
+
+
 def test_malformed_next_token_is_rejected(library: Library) -> None:
     statement = 'SELECT * FROM "songs"'
     token = library.answer(statement, Limit=1)["NextToken"]

@@ -154,6 +154,23 @@ WORDS = (
     ),
     *("a", "b.c", "m[0]", "size(", "begins_with(a,'x')", "contains(", "list_append(", "set_add("),
     *("set_delete(", "if_not_exists(", "--", "/*", "*/", "#", "`", "é", "$", "\n"),
+    *(
+        "`a`",
+        "CASE",
+        "WHEN",
+        "THEN",
+        "END",
+        "CAST(",
+        "LIKE",
+        "INT",
+        "NUMERIC",
+        "NULLS",
+        "LAST",
+        "foo(",
+        "%",
+        "@",
+    ),
+    *("UNION", "JOIN", "ON", "GROUP", "DISTINCT", "COUNT(*)", "index", "attribute_exists(a)", "NOT NOT"),
 )
 near_grammar = st.lists(st.sampled_from(WORDS), max_size=40).map(" ".join)
 any_text = (
@@ -182,7 +199,10 @@ key_tests = st.one_of(
     st.builds("b = {}".format, texts.map(literal)),
     st.builds("{} = {}".format, st.sampled_from(["pk", "sk", "b"]), scalars.map(literal)),
     st.builds("sk {} {}".format, st.sampled_from(["<", "<=", ">", ">=", "="]), numbers),
-    st.sampled_from(["pk = ?", "pk IN ?"]),
+    st.sampled_from(
+        ["pk = ?", "pk IN ?", "pk = 'a' AND sk = 1 OR pk = 'b'", "(sk > 1 OR sk < 1)", "sk IN [1, 2]"]
+    ),
+    st.sampled_from(["attribute_exists(a) = b", "size(a)", "a IS INT", "a = <<?>>", "a = `1`", "a LIKE 'x'"]),
     conditions.map(lambda both: both.where),
 )
 wheres = st.lists(key_tests, max_size=3).map(lambda parts: "WHERE " + " AND ".join(parts) if parts else "")
@@ -192,7 +212,9 @@ write_wheres = st.one_of(
     st.just("WHERE pk = ? AND sk = ?"),
     wheres,
 )
-orders = st.sampled_from(["", "", "ORDER BY sk", "ORDER BY pk DESC, sk", "ORDER BY sk DESC", "ORDER BY a"])
+orders = st.sampled_from(
+    ["", "", "ORDER BY sk", "ORDER BY pk DESC, sk", "ORDER BY sk DESC", "ORDER BY a", "ORDER BY pk"]
+)
 returnings = st.sampled_from(
     ["", "", "RETURNING ALL OLD *", "RETURNING ALL OLD *", "RETURNING MODIFIED NEW *", "RETURNING ALL NEW *"]
 )

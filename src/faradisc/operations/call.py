@@ -89,6 +89,8 @@ class Call(Parameters):
     (protocol/shapes.py)."""
     caller: Caller | None = None
     """Whom policies limit; None for requests with all rights, and for those of the database itself."""
+    body: bytes | None = None
+    """The JSON text of an ExecuteStatement, whose tokens depend on how numbers are spelled."""
 
     @property
     def tables(self) -> tuple[Table, ...]:

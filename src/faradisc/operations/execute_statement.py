@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from functools import cmp_to_key
 from typing import Any, Final
 
+import orjson
+
 from faradisc.capacity import units
 from faradisc.engine.tables.change import ConditionFailed
 from faradisc.engine.tables.keys import check_key, check_searched_key
@@ -31,7 +33,7 @@ from faradisc.language.partiql.syntax import Insert, Order, Select
 from faradisc.language.partiql.token import decode_token, encode_token
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
-from faradisc.model.values.attribute import Item, compare
+from faradisc.model.values.attribute import AttributeValue, Item, compare
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.search import Search, answer_page, needs_items
@@ -55,10 +57,21 @@ async def execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
     reject_exists(prepared)
     position: bytes | None = None
     if "NextToken" in call.request:
-        position = decode_token(call.request["NextToken"], call.request["Statement"], prepared.parameters)
+        position = decode_token(
+            call.request["NextToken"], call.request["Statement"], _spelled(call, prepared)
+        )
     if isinstance(prepared.statement.body, Select):
         return await _select(backend, call, prepared, prepared.statement.body, position)
     return await _write(backend, call, prepared)
+
+
+def _spelled(call: Call, prepared: Prepared) -> list[AttributeValue]:
+    """Returns the parameters, with numbers as they were sent."""
+    parameters = prepared.parameters
+    if call.body is None or not any("N" in parameter for parameter in parameters):
+        return parameters
+    sent: list[AttributeValue] = orjson.loads(call.body)["Parameters"]
+    return [its if "N" in value else value for value, its in zip(parameters, sent, strict=True)]
 
 
 async def _write(backend: Backend, call: Call, prepared: Prepared) -> dict[str, Any]:
@@ -277,5 +290,5 @@ async def _search(
     answer = await answer_page(backend, call, search, page, prepared.table_name)
     del answer["Count"], answer["ScannedCount"]
     if last is not None:
-        answer["NextToken"] = encode_token(request["Statement"], prepared.parameters, last)
+        answer["NextToken"] = encode_token(request["Statement"], _spelled(call, prepared), last)
     return answer

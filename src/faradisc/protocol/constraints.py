@@ -14,7 +14,7 @@ The constraints of a map's keys and of its scalar or list values are reported on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -57,9 +57,14 @@ def check(plan: Plan, request: dict[str, Any]) -> None:
             raise ValidationException(errors.found[0])
         errors.raise_any()
     errors = _Errors(rules)
-    for name in dict.fromkeys((*rules.order, *root.members)):
+    for name in _in_order(root, rules):
         errors.parameter(root, name, request)
     errors.raise_any()
+
+
+def _in_order(structure: Node, rules: Rules) -> Iterable[str]:
+    """Returns the names of a structure's members in the order of their errors."""
+    return dict.fromkeys([*(name for name in rules.order if name in structure.members), *structure.members])
 
 
 class _Errors:
@@ -116,7 +121,7 @@ class _Errors:
         for constraint in broken_constraints(node, value):
             self._add(node, value, path, constraint, echoes=not node.between)
         if node.kind == "structure":
-            for name in node.members:
+            for name in _in_order(node, self._rules):
                 self.member(node, name, value, path + ".")
         elif node.kind == "list" and not node.holds_attributes:
             self._list(node, value, path)

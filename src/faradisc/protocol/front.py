@@ -191,6 +191,7 @@ def _call_of(
         body_bytes=len(body),
         item_sizes=sizes,
         caller=None if identity is None else caller_of(identity, request),
+        body=body if name == "ExecuteStatement" else None,
     )
 
 

@@ -62,7 +62,7 @@ class Rules:
     unprefixed: frozenset[str] = frozenset()
     """Those of them that are reported without `1 validation error detected: `."""
     order: tuple[str, ...] = ()
-    """Members whose errors precede those of all others."""
+    """Members whose errors precede those of all others, in a structure inside too."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The text of every error of these members."""
     older_unless: str | None = None
@@ -125,6 +125,19 @@ RULES: Final[Mapping[str, Rules]] = {
         texts=_CONDITIONAL_OPERATOR,
     ),
     "SearchVectors": Rules(echoes=False),
+    # errors.md section 8.
+    "ExecuteStatement": Rules(
+        order=(
+            "ReturnValuesOnConditionCheckFailure",
+            "Limit",
+            "Statement",
+            "ReturnConsumedCapacity",
+            "Parameters",
+        )
+    ),
+    "BatchExecuteStatement": Rules(
+        order=("ReturnConsumedCapacity", "ReturnValuesOnConditionCheckFailure", "Statement", "Parameters")
+    ),
     # errors.md 6.7.
     "BatchGetItem": Rules(echoes=False, echoed=frozenset({"ReturnConsumedCapacity"}), json_keys=True),
     "BatchWriteItem": Rules(

@@ -1,5 +1,8 @@
 """NextToken: the position at which a statement continues, bound to the statement and its parameters.
 
+Two numbers are one parameter if they have the same digits and the same scale: `1E2` and `1e+2`, not `100`.
+A list or a map is never the parameter that it was.
+
     version     1 byte, 01
     request     8 bytes: digest of statement and parameters
     check       8 bytes: digest of all other bytes, which detects a changed token
@@ -7,7 +10,7 @@
 
 in URL-safe base64. It does not depend on the process, so it is valid after a restart.
 
-Source: expressions.md section 7 ("a token is bound to the statement and parameters"), errors.md section 8.
+Source: expressions.md section 7, errors.md section 8.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
+from decimal import Decimal
 from hashlib import blake2b
 
 import orjson
@@ -34,7 +38,10 @@ def encode_token(statement: str, parameters: Sequence[AttributeValue], position:
 
 
 def decode_token(token: str, statement: str, parameters: Sequence[AttributeValue]) -> bytes:
-    """Returns the position. Raises StatementError for an invalid token and for one of another statement."""
+    """Returns the position. Raises StatementError for an invalid token and for one of another statement.
+
+    Requires: numbers as they were sent, sets canonical.
+    """
     try:
         data = urlsafe_b64decode(token.encode("ascii"))
     except (Base64Error, ValueError):
@@ -43,13 +50,21 @@ def decode_token(token: str, statement: str, parameters: Sequence[AttributeValue
     canonical = urlsafe_b64encode(data).decode("ascii") == token
     if not canonical or data[:1] != _VERSION or data[_CHECK] != _digest(data[: _REQUEST.stop] + position):
         raise errors.StatementError(errors.TOKEN_INVALID)
-    if data[_REQUEST] != _request_digest(statement, parameters):
+    changes = any("L" in parameter or "M" in parameter for parameter in parameters)
+    if changes or data[_REQUEST] != _request_digest(statement, parameters):
         raise errors.StatementError(errors.TOKEN_MISMATCH)
     return position
 
 
 def _request_digest(statement: str, parameters: Sequence[AttributeValue]) -> bytes:
-    return _digest(statement.encode() + b"\x00" + orjson.dumps(parameters, option=orjson.OPT_SORT_KEYS))
+    spelled = [_number(value["N"]) if "N" in value else value for value in parameters]
+    return _digest(statement.encode() + b"\x00" + orjson.dumps(spelled, option=orjson.OPT_SORT_KEYS))
+
+
+def _number(text: str) -> list[object]:
+    """Returns the sign, the digits and the exponent of a number; zero has no sign."""
+    number = Decimal(text).as_tuple()
+    return [number.sign if any(number.digits) else 0, number.digits, number.exponent]
 
 
 def _digest(data: bytes) -> bytes:
