@@ -190,7 +190,7 @@ class DuplicateItemException(ModelledError):
 
 
 class ExportConflictException(ModelledError):
-    default_text = "The client token was already used for an export with other parameters."
+    default_text = "Export conflict: Duplicate request detected with conflicting parameters"
 
 
 class ExportNotFoundException(ModelledError):
@@ -246,7 +246,7 @@ class PolicyNotFoundException(ModelledError):
 
 
 class GlobalTableNotFoundException(ModelledError):
-    default_text = "The specified global table does not exist."
+    pass
 
 
 class ProvisionedThroughputExceededException(ModelledError):

@@ -106,7 +106,7 @@ def test_backup_of_missing_table_raises_table_not_found(dynamodb: Any) -> None:
 def test_backup_status_follows_the_clock(open_process: Any, clock: ManualClock) -> None:
     dynamodb = open_process(transition_ms=5000).client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
-    with refused("TableInUseException"):
+    with refused("TableNotFoundException", "Table not found: table"):
         dynamodb.create_backup(TableName="table", BackupName="early")
     clock.advance(5)
     arn = dynamodb.create_backup(TableName="table", BackupName="one")["BackupDetails"]["BackupArn"]

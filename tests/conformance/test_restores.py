@@ -148,9 +148,9 @@ def test_a_table_being_restored_cannot_be_used(stepped: Any) -> None:
             dynamodb.delete_table(TableName="target")
         with refused("BackupInUseException"):
             dynamodb.delete_backup(BackupArn=arn)
-        with refused("TableInUseException", "Table is being created: target"):
-            dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
-        with refused("ContinuousBackupsUnavailableException"):
+        with refused("BackupInUseException", f"Backup is being used to restore another table: {arn}"):
+            dynamodb.restore_table_from_backup(TargetTableName="other", BackupArn=arn)
+        with refused("TableNotFoundException", "Table not found: target"):
             dynamodb.update_continuous_backups(
                 TableName="target", PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True}
             )
@@ -261,7 +261,6 @@ def test_indexes_can_be_left_out(dynamodb: Any, create: Create) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"IndexName": "unknown"},
         {"KeySchema": [{"AttributeName": "r", "KeyType": "HASH"}]},
         {"Projection": {"ProjectionType": "ALL"}},
         {"Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["y"]}},

@@ -123,13 +123,13 @@ def test_tagging_a_missing_table_raises_resource_not_found(
     dynamodb: Any, operation: str, parameters: dict[str, Any]
 ) -> None:
     arn = "arn:aws:dynamodb:us-east-1:000000000000:table/no-such-table"
-    with refused("ResourceNotFoundException", f"Requested resource not found: ResourcArn: {arn} not found"):
+    with refused("ResourceNotFoundException", f"Requested resource not found: ResourceArn: {arn} not found"):
         getattr(dynamodb, operation)(ResourceArn=arn, **parameters)
 
 
 @pytest.mark.parametrize(("operation", "parameters"), CALLS, ids=[name for name, _ in CALLS])
 def test_a_malformed_arn_is_rejected(dynamodb: Any, operation: str, parameters: dict[str, Any]) -> None:
-    with invalid("Invalid TableArn: Invalid ResourceArn provided as input some-table"):
+    with invalid("One or more parameter values were invalid: ARNs must start with 'arn:': some-table"):
         getattr(dynamodb, operation)(ResourceArn="some-table", **parameters)
 
 
@@ -149,11 +149,14 @@ def test_tags_do_not_change_items(dynamodb: Any, create: Callable[..., str]) -> 
     assert dynamodb.get_item(TableName=name, Key=item(p="1"))["Item"] == item(p="1")
 
 
-def test_streams_have_no_tags(dynamodb: Any, create: Callable[..., str]) -> None:
-    """Assumed: the service's error text above says otherwise (docs/differences.md)."""
-    stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
-    name = create("p:S", StreamSpecification=stream)
-    arn = dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"]
-    for operation, parameters in CALLS:
-        with invalid(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}"):
-            getattr(dynamodb, operation)(ResourceArn=arn, **parameters)
+def test_streams_have_tags_of_their_own(dynamodb: Any, create: Callable[..., str]) -> None:
+    """Source: errors.md section 6.10."""
+    name = create("p:S", StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
+    table = dynamodb.describe_table(TableName=name)["Table"]
+    dynamodb.tag_resource(ResourceArn=table["TableArn"], Tags=tags(a="1"))
+    assert listed(dynamodb, table["LatestStreamArn"]) == {}
+    dynamodb.tag_resource(ResourceArn=table["LatestStreamArn"], Tags=tags(b="2"))
+    assert listed(dynamodb, table["LatestStreamArn"]) == {"b": "2"}
+    assert listed(dynamodb, table["TableArn"]) == {"a": "1"}
+    dynamodb.untag_resource(ResourceArn=table["LatestStreamArn"], TagKeys=["b"])
+    assert listed(dynamodb, table["LatestStreamArn"]) == {}

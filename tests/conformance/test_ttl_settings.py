@@ -97,5 +97,5 @@ def test_missing_table_raises_resource_not_found(dynamodb: Any) -> None:
 def test_a_table_in_transition_is_rejected(open_process: Any) -> None:
     dynamodb = open_process(transition_ms=5000).client()
     dynamodb.create_table(TableName="table", **schema("p:S"))
-    with refused("ResourceInUseException"):
+    with refused("ResourceNotFoundException", "Requested resource not found: Table: table not found"):
         dynamodb.update_time_to_live(TableName="table", TimeToLiveSpecification=setting(True))

@@ -8,5 +8,5 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class ResourcePolicy:
     document: str
-    """As it was put."""
+    """In canonical form (policy/documents.py); older releases stored it as it was put."""
     revision: str

@@ -204,7 +204,7 @@ class Tracking:
         if _cooling(self.scaled_in_ns, self.policy.scale_in_cooldown_s, now):
             return None
         at = now + self.timing.reaction_s * SECOND_NS
-        skipped = None if decreases.allowed(at) else decreases.text(at, "table")
+        skipped = None if decreases.allowed(at) else decreases.text(at)
         return Decision(at, capacity, wanted, "low", skipped, point)
 
     def _wanted(self, point: Fraction, capacity: int) -> tuple[Fraction, int]:

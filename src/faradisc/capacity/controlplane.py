@@ -52,10 +52,10 @@ class DecreaseLog:
     def accept(self, now: int) -> None:
         self.accepted_ns = [*self.today(now), now]
 
-    def text(self, now: int, what: str) -> str:
+    def text(self, now: int) -> str:
         """Returns the text of the LimitExceededException for a decrease now.
 
-        The beginning is measured; Assumed: the wording of count and times.
+        Source: errors.md section 6.10.
         """
         today = self.today(now)
         return (
@@ -63,8 +63,8 @@ class DecreaseLog:
             f"day. After the first {DECREASES_PER_DAY_INITIAL} decreases, each subsequent decrease "
             "in the same UTC day can be performed at most once every 3600 seconds. "
             "Number of decreases today: "
-            f"{len(today)}. Last decrease at {date(max(today))}. Next decrease can be made at "
-            f"{date(self.next_allowed(now))}. Resource: {what}"
+            f"{len(today)}. Last decrease at {_long_date(max(today))}. Next decrease can be made at "
+            f"{_long_date(self.next_allowed(now))}"
         )
 
 
@@ -107,6 +107,13 @@ def date(at_ns: int) -> str:
     return datetime.fromtimestamp(at_ns // SECOND_NS, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
 
 
+def _long_date(at_ns: int) -> str:
+    """Returns a time as the texts on decreases have it, with hours of the half day."""
+    at = datetime.fromtimestamp(at_ns // SECOND_NS, UTC)
+    hour, half = (at.hour + 11) % 12 + 1, "AM" if at.hour < 12 else "PM"
+    return f"{at:%A, %B} {at.day}, {at.year} at {hour}:{at:%M:%S} {half} Coordinated Universal Time"
+
+
 # --- Quotas ---------------------------------------------------------------------------------------
 
 
@@ -119,27 +126,29 @@ class Quotas:
     account: Units = (ACCOUNT_CAPACITY_UNITS_MAX, ACCOUNT_CAPACITY_UNITS_MAX)
     """Sum over all provisioned tables and indexes."""
 
-    def table_text(self, wanted: Units, region: str) -> str | None:
-        """Returns the text of the LimitExceededException for these rates of a resource, or None. The sentence
-        on the maximum is measured."""
+    def table_text(self, wanted: Units, region: str, index: str | None = None) -> str | None:
+        """Returns the text of the LimitExceededException for these rates of a table or index, or None.
+        Measured."""
+        kind, of_index = ("table", "") if index is None else ("index", f" for index {index}")
         for member, units, most in zip(_MEMBERS, wanted, self.table, strict=True):
             if units > most:
                 return (
-                    f"The requested {member}, {units}, is above the per table maximum for the account in "
-                    f"{region}. Per table maximum: {most}. Refer to the Amazon DynamoDB Developer Guide for "
-                    "current limits and how to request higher limits."
+                    f"The requested {member}{of_index}, {units}, is above the per {kind} maximum for the "
+                    f"account in {region}. Per table maximum: {most}. Refer to the Amazon DynamoDB Developer "
+                    "Guide for current limits and how to request higher limits."
                 )
         return None
 
     def account_text(self, others: Units, wanted: Units, region: str) -> str | None:
         """Returns the text of the error for these rates in addition to the account's `others`, or None.
-        Assumed: the text."""
+        Source: errors.md section 6.10."""
         for member, used, units, most in zip(_MEMBERS, others, wanted, self.account, strict=True):
             if used + units > most:
                 return (
-                    f"The requested {member}, {units}, exceeds the account maximum in {region}. "
-                    f"Account maximum: {most}. Refer to the Amazon DynamoDB Developer Guide for current "
-                    "limits and how to request higher limits."
+                    f"This request would have caused the {member} limit to be exceeded for the account in "
+                    f"{region}. Current {member} reserved by the account: {used}. Limit: {most}. Requested: "
+                    f"{units}. Refer to the Amazon DynamoDB Developer Guide for current limits and how to "
+                    "request higher limits."
                 )
         return None
 
@@ -190,7 +199,7 @@ def check_changes(
     lowered = [change for change in changes if is_decrease(change.present, change.wanted)]
     for change in lowered:
         if not leaves_provisioned and not change.decreases.allowed(now):
-            return change.decreases.text(now, change.what)
+            return change.decreases.text(now)
     for change in lowered:
         change.decreases.accept(now)
     return None

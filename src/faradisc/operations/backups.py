@@ -1,6 +1,6 @@
 """CreateBackup, DescribeBackup, ListBackups, DeleteBackup and RestoreTableFromBackup.
 
-Assumed: the texts.
+Source: errors.md section 6.10. Assumed: the other texts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,12 @@ from faradisc.engine.backups.backup import Backup, description, details, id_of_a
 from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.backups.restoring import Target
 from faradisc.engine.tables.description import describe_table
-from faradisc.errors import BackupInUseException, TableInUseException
+from faradisc.errors import (
+    AccessDeniedException,
+    BackupInUseException,
+    TableNotFoundException,
+    ValidationException,
+)
 from faradisc.limits import LIST_BACKUPS_PAGE_MAX
 from faradisc.operations.call import Backend, Call
 
@@ -19,21 +24,36 @@ from faradisc.operations.call import Backend, Call
 async def create_backup(backend: Backend, call: Call) -> dict[str, Any]:
     """Starts a backup of a table as it is at this moment.
 
-    Checks: table exists -> it is not CREATING or DELETING -> no other backup of it is running -> free
-    space.
+    Checks: table exists, and is not CREATING or DELETING -> no other backup of it is running -> free space.
     """
     name = call.request["TableName"]
     table = backend.table_for_backup(call, name)
     if table.state.status in ("CREATING", "DELETING"):
-        raise TableInUseException(f"Table is being created or deleted: {table.name}")
+        raise TableNotFoundException(f"Table not found: {table.name}")
     backup = await backend.backups.begin(table, call.request["BackupName"])
     return {"BackupDetails": details(backup, backup.status, done_bytes=0)}
+
+
+def _named(backend: Backend, call: Call) -> Backup:
+    """Returns the backup of BackupArn. Raises BackupNotFoundException, AccessDeniedException,
+    ValidationException."""
+    arn = call.request["BackupArn"]
+    id_of_arn(arn)
+    check_account(backend, call, arn)
+    return backend.backups.find(arn)
+
+
+def check_account(backend: Backend, call: Call, arn: str) -> None:
+    """Raises AccessDeniedException for the ARN of another account, where accounts are apart."""
+    account = arn.split(":")[4]
+    if backend.catalog.namespace("", account) != backend.catalog.namespace("", call.account):
+        raise AccessDeniedException("Access is denied")
 
 
 async def describe_backup(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns a backup and its source table."""
     backups = backend.backups
-    backup = backups.find(call.request["BackupArn"])
+    backup = _named(backend, call)
     return {
         "BackupDescription": description(
             backup, backups.status(backup), done_bytes=backups.done_bytes(backup)
@@ -49,13 +69,24 @@ async def list_backups(backend: Backend, call: Call) -> dict[str, Any]:
     """
     request = call.request
     backups = backend.backups
+    catalog = backend.catalog
+    if request.get("TimeRangeLowerBound", 0) > request.get("TimeRangeUpperBound", float("inf")):
+        raise ValidationException(
+            "One or more parameter values were invalid: Time range lower bound must be less than or equal to "
+            "upper bound"
+        )
     if "TableName" in request:
         namespace, table_name = backend.catalog.resolve(request["TableName"], call.region, call.account)
     else:
         namespace, table_name = backend.catalog.namespace(call.region, call.account), None
     found = [each for each in backups.listed(namespace, table_name) if _is_wanted(each, request)]
     if "ExclusiveStartBackupArn" in request:
-        start = id_of_arn(request["ExclusiveStartBackupArn"])
+        arn = request["ExclusiveStartBackupArn"]
+        start, region = id_of_arn(arn), arn.split(":")[3]
+        if catalog.namespace(region, "") != catalog.namespace(call.region, ""):
+            raise ValidationException(
+                "Invalid Request: The supplied ExclusiveStartBackupArn does not match the region"
+            )
         found = [each for each in found if each.id > start]
     page = found[: request.get("Limit", LIST_BACKUPS_PAGE_MAX)]
     result: dict[str, Any] = {
@@ -83,7 +114,7 @@ async def delete_backup(backend: Backend, call: Call) -> dict[str, Any]:
     Checks: ARN -> backup exists -> it is not being made or restored. Assumed: a system backup can be
     deleted too.
     """
-    backup = backend.backups.find(call.request["BackupArn"])
+    backup = _named(backend, call)
     await backend.backups.delete(backup)
     return {"BackupDescription": description(backup, "DELETED")}
 
@@ -97,9 +128,11 @@ async def restore_table_from_backup(backend: Backend, call: Call) -> dict[str, A
     (engine/backups/restoring.py).
     """
     request = call.request
-    backup = backend.backups.find(request["BackupArn"])
+    backup = _named(backend, call)
     if backend.backups.status(backup) != "AVAILABLE":
         raise BackupInUseException(f"Backup is being created: {backup.arn}")
+    if backend.backups.being_restored(backup):
+        raise BackupInUseException(f"Backup is being used to restore another table: {backup.arn}")
     target = Target(request["TargetTableName"], call.region, call.account)
     backend.restores.check_target(target)
     definition = restored_definition(backup.state, request)

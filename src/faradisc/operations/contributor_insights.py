@@ -28,7 +28,11 @@ async def update_contributor_insights(backend: Backend, call: Call) -> dict[str,
     table, index = _target(backend, call)
     enable = request["ContributorInsightsAction"] == "ENABLE"
     before = table.meter.insights_settings.get(index)
-    mode: Mode = request.get("ContributorInsightsMode") or (before.mode if before else DEFAULT_MODE)
+    mode: Mode = request.get("ContributorInsightsMode", DEFAULT_MODE)
+    if before is not None and not enable:
+        mode = before.mode
+    if enable:
+        _check_active(table, index)
     if not enable and (before is None or not before.enabled):
         raise ValidationException("Contributor Insights is not enabled for the given resource")
     now_ns = backend.clock.now_ns()
@@ -68,7 +72,8 @@ async def list_contributor_insights(backend: Backend, call: Call) -> dict[str, A
     for name in names:
         table = backend.catalog.for_control(name, call.region, call.account)
         indexes = [None, *(each.name for each in table.global_indexes)]
-        summaries += [_described(backend, table, i) for i in indexes if i in table.meter.insights_settings]
+        settings = table.meter.insights_settings
+        summaries += [_described(backend, table, i) for i in indexes if i in settings and settings[i].enabled]
     begin = _position(request["NextToken"], len(summaries)) if "NextToken" in request else 0
     result: dict[str, Any] = {"ContributorInsightsSummaries": summaries[begin : begin + most]}
     if begin + most < len(summaries):
@@ -82,9 +87,20 @@ def _target(backend: Backend, call: Call) -> tuple[Table, str | None]:
     index = call.request.get("IndexName")
     if index is not None and index not in table.meter.indexes:
         raise ResourceNotFoundException(
-            f"Requested resource not found: Index: {index} of Table: {table.name} not found"
+            f"Requested resource not found: Index: {index} not found for table: {table.name}"
         )
     return table, index
+
+
+def _check_active(table: Table, name: str | None) -> None:
+    """Raises ValidationException."""
+    index = None if name is None else table.index(name)
+    what = "Index" if index is not None and index.status != "ACTIVE" else "Table"
+    if what == "Index" or table.state.status == "CREATING":
+        raise ValidationException(
+            "Table or Index is not in a valid state to update Key Access Insights: "
+            f"{what}Status must be ACTIVE to enable ContributorInsights."
+        )
 
 
 def _index_key(table: Table, name: str) -> KeySchema:

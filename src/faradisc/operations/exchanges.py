@@ -5,15 +5,18 @@ Sources: limits.md sections 4, 8 and 10; the service model. Assumed, without cap
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.task_store import BULK, EXPORT, IMPORT, Task, TokenMismatch, fingerprint
 from faradisc.errors import ApiError, LimitExceededException, UnsupportedOperation, ValidationException
+from faradisc.operations.backups import check_account
 from faradisc.operations.call import Backend, Call
 
-PAGE_MAX = 25
+PAGE_SIZE = 10
+"""Tasks of a page where the request asks for no number."""
 _TOKEN_DIGITS = 112
 """Length of the shortest NextToken that ListImports accepts; a multiple of 16."""
 
@@ -53,6 +56,21 @@ def check_libraries(format_: str, compression: str) -> None:
         Source(format_, compression).check_libraries()
     except Unavailable as error:
         raise ValidationException(str(error)) from None
+
+
+_TASK_ARN = re.compile(
+    r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):[0-9]{12}:table/[A-Za-z0-9_.-]+/([a-z-]+)/[0-9]+-[0-9a-f]+"
+)
+
+
+def check_task_arn(backend: Backend, call: Call, kind: str, arn: str) -> str:
+    """Returns the region of the ARN of an export or import. Raises ValidationException,
+    AccessDeniedException."""
+    match = _TASK_ARN.fullmatch(arn)
+    if match is None or match[2] != _PATHS[kind]:
+        raise ValidationException(f"Invalid {_MEMBERS[kind]} ARN")
+    check_account(backend, call, arn)
+    return match[1]
 
 
 def home_of(backend: Backend, call: Call) -> str:
@@ -160,5 +178,5 @@ def _token_id(token: str) -> str:
     except ValueError:
         task_id = ""
     if len(token) != _TOKEN_DIGITS or task_id.count("-") != 1:
-        raise ValidationException("Invalid NextToken")
+        raise ValidationException(f"Invalid Request: Provided nextToken is invalid: {token}")
     return task_id

@@ -27,11 +27,12 @@ from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FILTER, echoed
 from faradisc.operations.exchanges import (
-    PAGE_MAX,
+    PAGE_SIZE,
     begin,
     begun_before,
     check_encryption,
     check_running,
+    check_task_arn,
     describe,
     locations_of,
     names_of,
@@ -77,6 +78,8 @@ async def export_table_to_point_in_time(backend: Backend, call: Call) -> dict[st
 def _table_of(backend: Backend, call: Call) -> Table:
     """Raises TableNotFoundException, PointInTimeRecoveryUnavailableException."""
     arn = call.request["TableArn"]
+    if not arn:
+        raise ValidationException("Invalid TableArn: Invalid Table ARN")
     try:
         table = backend.catalog.for_control(arn, call.region, call.account)
     except ResourceNotFoundException:
@@ -156,6 +159,10 @@ def _checked_filter(call: Call, key: KeySchema) -> dict[str, Any]:
     from faradisc.engine.exchange.filtering import bind_filter  # noqa: PLC0415 - few exports have one
 
     specification: dict[str, Any] = echoed(call.request["FilterSpecification"], FILTER)
+    if not specification:
+        raise ValidationException(
+            "Invalid Request: Invalid FilterSpecification: The specification can not be empty"
+        )
     call.check_values(specification.get("ExpressionAttributeValues", {}))
     bind_filter(specification, key)
     return specification
@@ -164,15 +171,21 @@ def _checked_filter(call: Call, key: KeySchema) -> dict[str, Any]:
 async def describe_export(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns the progress or result of an export."""
     arn = call.request["ExportArn"]
+    region = check_task_arn(backend, call, EXPORT, arn)
+    if backend.catalog.namespace(region, "") != backend.catalog.namespace(call.region, ""):
+        raise ExportNotFoundException("Export not found: Invalid export arn")
     task = backend.exchange.tasks.find(EXPORT, arn)
     if task is None:
-        raise ExportNotFoundException(f"Export not found: {arn}")
+        raise ExportNotFoundException(f"Export not found: Export not found: {arn}")
     return {"ExportDescription": describe(task)}
 
 
 async def list_exports(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns the exports of the last 90 days, newest first."""
-    page, more = page_of(backend, call, EXPORT, call.request.get("MaxResults", PAGE_MAX))
+    table = call.request.get("TableArn")
+    if table is not None and backend.catalog.find(table, call.region, call.account) is None:
+        return {"ExportSummaries": []}
+    page, more = page_of(backend, call, EXPORT, call.request.get("MaxResults", PAGE_SIZE))
     return {
         "ExportSummaries": [{**names_of(task), "ExportType": task.shown["ExportType"]} for task in page],
         **more,

@@ -17,8 +17,12 @@ async def list_global_tables(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 async def describe_global_table(backend: Backend, call: Call) -> dict[str, Any]:
-    raise GlobalTableNotFoundException
+    raise GlobalTableNotFoundException(f"Global table not found: {_missing(call)}")
 
 
 async def describe_global_table_settings(backend: Backend, call: Call) -> dict[str, Any]:
-    raise GlobalTableNotFoundException
+    raise GlobalTableNotFoundException(_missing(call))
+
+
+def _missing(call: Call) -> str:
+    return f"Global table with name: '{call.request['GlobalTableName']}' does not exist."

@@ -12,11 +12,12 @@ from faradisc.limits import IMPORTS_RUNNING_MAX
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.echo import FORMAT_OPTIONS, S3_SOURCE, TABLE_PARAMETERS, echoed
 from faradisc.operations.exchanges import (
-    PAGE_MAX,
+    PAGE_SIZE,
     begin,
     begun_before,
     check_libraries,
     check_running,
+    check_task_arn,
     describe,
     locations_of,
     names_of,
@@ -55,7 +56,7 @@ async def import_table(backend: Backend, call: Call) -> dict[str, Any]:
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
     shown = {
         "TableId": table.state.table_id,
-        "S3BucketSource": echoed(request["S3BucketSource"], S3_SOURCE),
+        "S3BucketSource": {"S3BucketOwner": call.account, **echoed(request["S3BucketSource"], S3_SOURCE)},
         "CloudWatchLogGroupArn": f"arn:aws:logs:{call.region}:{call.account}:log-group:{_LOG_GROUP}:*",
         "InputFormat": request["InputFormat"],
         "InputCompressionType": request.get("InputCompressionType", "NONE"),
@@ -75,7 +76,10 @@ def _check_options(request: dict[str, Any]) -> None:
     """Raises ValidationException."""
     csv = request.get("InputFormatOptions", {}).get("Csv")
     if csv is not None and request["InputFormat"] != "CSV":
-        raise ValidationException("InputFormatOptions.Csv can only be specified when InputFormat is CSV")
+        raise ValidationException(
+            "Invalid Request: Unsupported InputFormatOptions for the given input format: "
+            f"{request['InputFormat']}."
+        )
     headers = (csv or {}).get("HeaderList", [])
     if len(set(headers)) != len(headers):
         raise ValidationException("InputFormatOptions.Csv.HeaderList contains duplicates")
@@ -85,6 +89,7 @@ def _check_options(request: dict[str, Any]) -> None:
 async def describe_import(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns the progress or result of an import."""
     arn = call.request["ImportArn"]
+    check_task_arn(backend, call, IMPORT, arn)
     task = backend.exchange.tasks.find(IMPORT, arn)
     if task is None:
         raise ImportNotFoundException(f"Import not found: {arn}")
@@ -93,7 +98,7 @@ async def describe_import(backend: Backend, call: Call) -> dict[str, Any]:
 
 async def list_imports(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns the imports of the last 90 days, newest first."""
-    page, more = page_of(backend, call, IMPORT, call.request.get("PageSize", PAGE_MAX))
+    page, more = page_of(backend, call, IMPORT, call.request.get("PageSize", PAGE_SIZE))
     summaries = [
         {
             **names_of(task),

@@ -1,11 +1,14 @@
-"""The four operations of Kinesis streaming destinations. Source: streams.md section 7. Assumed: the texts."""
+"""The four operations of Kinesis streaming destinations.
+
+Sources: streams.md section 7; errors.md section 6.10.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Literal
 
-from faradisc.engine.kinesis.destinations import parse_arn, status
+from faradisc.engine.kinesis.destinations import DEFAULT_PRECISION, check_stream, status
 from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, KinesisDestination, TableState
 from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
@@ -18,23 +21,26 @@ _NO_ENDPOINT = "No Kinesis endpoint is configured here; start the server with --
 async def enable_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:
     """Delivers every change of a table to a Kinesis stream from now on.
 
-    Checks: ARN -> an endpoint is configured -> table exists -> not in use -> no destination is enabled.
+    Checks: an endpoint is configured -> table exists -> stream -> no destination is enabled.
     """
     request = call.request
     arn = request["StreamArn"]
-    parse_arn(arn)
     if not backend.kinesis.can_deliver:
         raise ValidationException(_NO_ENDPOINT)
     configuration = request.get("EnableKinesisStreamingConfiguration") or {}
-    precision = configuration.get(_PRECISION, "MILLISECOND")
+    precision = configuration.get(_PRECISION, "")
     table = backend.table_for_control(call)
+    if table.state.status == "CREATING":
+        raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
+    check_stream(arn, table.state.region, table.state.account)
     now_ns = backend.clock.now_ns()
 
     def change(state: TableState) -> bool:
         if any(each.enabled or each.resource is not None for each in state.kinesis):
             raise ValidationException(
                 "Table is not in a valid state to enable Kinesis Streaming Destination: "
-                "KinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE operation."
+                "EnableKinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE "
+                "operation."
             )
         destination = KinesisDestination(arn, precision, True, UNASSIGNED, now_ns)
         others = [each for each in state.kinesis if each.arn != arn]
@@ -42,12 +48,10 @@ async def enable_kinesis_streaming_destination(backend: Backend, call: Call) -> 
         return False
 
     await backend.catalog.update(table, change)
-    return {
-        "TableName": table.name,
-        "StreamArn": arn,
-        "DestinationStatus": "ENABLING",
-        "EnableKinesisStreamingConfiguration": {_PRECISION: precision},
-    }
+    answer: dict[str, Any] = {"TableName": table.name, "StreamArn": arn, "DestinationStatus": "ENABLING"}
+    if precision:
+        answer["EnableKinesisStreamingConfiguration"] = {_PRECISION: precision}
+    return answer
 
 
 async def disable_kinesis_streaming_destination(backend: Backend, call: Call) -> dict[str, Any]:
@@ -72,14 +76,17 @@ async def update_kinesis_streaming_destination(backend: Backend, call: Call) -> 
     configuration = call.request.get("UpdateKinesisStreamingConfiguration") or {}
     precision = configuration.get(_PRECISION)
     if precision is None:
-        raise ValidationException("Streaming destination cannot be updated with given parameters")
+        raise ValidationException(
+            "Streaming destination cannot be updated with given parameters: "
+            "UpdateKinesisStreamingConfiguration cannot be null or contain only null values"
+        )
     now_ns = backend.clock.now_ns()
 
     def update(destination: KinesisDestination, state: TableState) -> None:
-        if destination.precision == precision:
+        if (destination.precision or DEFAULT_PRECISION) == precision:
             raise ValidationException(
                 "Invalid Request: Precision is already set to the desired value of "
-                f"{precision} for tableId: {state.table_id}"
+                f"{precision} for tableId: {state.table_id}, kdsArn: {destination.arn}"
             )
         recent = [at for at in destination.changes_ns if at > now_ns - DAY_NS]
         if len(recent) >= KINESIS_PRECISION_CHANGES_PER_DAY_MAX:
@@ -103,23 +110,22 @@ async def _change_active(
 ) -> dict[str, Any]:
     """Changes the destination that the request names; returns the answer.
 
-    Raises ResourceNotFoundException; ValidationException unless the destination is ACTIVE.
+    Raises ValidationException unless the destination is ACTIVE.
     """
     arn = call.request["StreamArn"]
-    parse_arn(arn)
     table = backend.table_for_control(call)
 
     def change_state(state: TableState) -> bool:
         destination = next((each for each in state.kinesis if each.arn == arn), None)
-        if destination is None:
-            raise ResourceNotFoundException(
-                f"Requested resource not found: Table: {state.name} "
-                f"has no Kinesis Streaming Destination: {arn}"
+        if destination is None or status(destination, now_ns, backend.catalog.transition_ns) != "ACTIVE":
+            rest = (
+                "KinesisStreamingDestination must be ACTIVE to perform DISABLE operation."
+                if operation == "DISABLE"
+                else "Kinesis streaming is not in ACTIVE state. Updates are only allowed in ACTIVE state. "
+                f"TableName: {state.name}, kdsArn: {arn}"
             )
-        if status(destination, now_ns, backend.catalog.transition_ns) != "ACTIVE":
             raise ValidationException(
-                f"Table is not in a valid state to {operation.lower()} Kinesis Streaming Destination: "
-                f"KinesisStreamingDestination must be ACTIVE to perform {operation} operation."
+                f"Table is not in a valid state to enable Kinesis Streaming Destination: {rest}"
             )
         change(destination, state)
         return False
@@ -138,8 +144,9 @@ async def describe_kinesis_streaming_destination(backend: Backend, call: Call) -
         shown = {
             "StreamArn": destination.arn,
             "DestinationStatus": status(destination, now_ns, backend.catalog.transition_ns),
-            _PRECISION: destination.precision,
         }
+        if destination.precision:
+            shown[_PRECISION] = destination.precision
         trouble = backend.kinesis.error(destination.resource, table.state.slots)
         if trouble:
             shown["DestinationStatusDescription"] = trouble

@@ -8,6 +8,7 @@ from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.backups.restoring import Target
 from faradisc.engine.derived.history import history_of
 from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.names import parse_table_arn
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ContinuousBackupsUnavailableException,
@@ -37,6 +38,8 @@ async def update_continuous_backups(backend: Backend, call: Call) -> dict[str, A
 
 async def _update(backend: Backend, table: Table, specification: dict[str, Any]) -> Table:
     """Returns the table as changed."""
+    if table.state.status == "CREATING" and table.state.restored is not None:
+        raise TableNotFoundException(f"Table not found: {table.name}")
     if table.state.status == "CREATING":
         raise ContinuousBackupsUnavailableException(
             f"Backups are being enabled for the table: {table.name}. Please retry later"
@@ -48,7 +51,7 @@ async def _update(backend: Backend, table: Table, specification: dict[str, Any])
         return await backend.periods.enable(table, days)
     if "RecoveryPeriodInDays" in specification:
         raise ValidationException(
-            "RecoveryPeriodInDays can only be specified when PointInTimeRecoveryEnabled is true"
+            "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery."
         )
     if history_of(table) is not None:
 
@@ -77,7 +80,15 @@ async def restore_table_to_point_in_time(backend: Backend, call: Call) -> dict[s
     is in the model.
     """
     request = call.request
-    source = backend.table_for_backup(call, _source(request))
+    named = _source(request)
+    if named.startswith("arn:") and "SSESpecificationOverride" not in request:
+        region = parse_table_arn(named)[0]
+        catalog = backend.catalog
+        if catalog.namespace(region, call.account) != catalog.namespace(call.region, call.account):
+            raise ValidationException(
+                "Invalid Request: sseSpecificationOverride must be provided for cross-region restores"
+            )
+    source = backend.table_for_backup(call, named)
     at_ns = _moment(backend, source, request)
     target = Target(request["TargetTableName"], call.region, call.account)
     backend.restores.check_target(target)
@@ -92,7 +103,9 @@ async def restore_table_to_point_in_time(backend: Backend, call: Call) -> dict[s
 def _source(request: dict[str, Any]) -> str:
     given = [request[member] for member in ("SourceTableArn", "SourceTableName") if member in request]
     if len(given) != 1:
-        raise ValidationException("Exactly one of SourceTableName and SourceTableArn must be specified")
+        raise ValidationException(
+            "Invalid Request: Must provide exactly one of: sourceTableArn, sourceTableName"
+        )
     source: str = given[0]
     return source
 
@@ -101,7 +114,8 @@ def _moment(backend: Backend, source: Table, request: dict[str, Any]) -> int:
     latest = request.get("UseLatestRestorableTime", False)
     if latest == ("RestoreDateTime" in request):
         raise ValidationException(
-            "Exactly one of RestoreDateTime and UseLatestRestorableTime must be specified"
+            "Invalid Request: Either one of RestoreDateTime or UseLatestRestorableTime must be specified, "
+            "but not both"
         )
     if latest:
         return backend.periods.latest(source)

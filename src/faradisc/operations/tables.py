@@ -56,10 +56,9 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
     if "Tags" in request:
         settings["tags"] = checked_tags(request["Tags"], {})
     if "ResourcePolicy" in request:
-        from faradisc.operations.resource_policies import check_document, new_revision  # noqa: PLC0415 - few have one
+        from faradisc.operations.resource_policies import checked, new_revision  # noqa: PLC0415 - few have one
 
-        check_document(request["ResourcePolicy"])
-        settings["policy"] = ResourcePolicy(request["ResourcePolicy"], new_revision(backend))
+        settings["policy"] = ResourcePolicy(checked(request["ResourcePolicy"]), new_revision(backend))
     settings["sealing"] = await backend.encryption.of_new_table(
         request.get("SSESpecification"), name, call.region, call.account
     )

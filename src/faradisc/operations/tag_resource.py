@@ -1,33 +1,33 @@
-"""TagResource, UntagResource and ListTagsOfResource: the tags of a table.
+"""TagResource, UntagResource and ListTagsOfResource: the tags of a table or a stream.
 
-Only tables have tags: ARNs of indexes are rejected in the words of the service, ARNs of streams like any
-other that is not of a table. Source: errors.md section 6.1.
+Source: errors.md sections 6.1 and 6.10.
 """
 
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from faradisc.engine.tables.definition import checked_tags
+from faradisc.engine.streams.stream import Stream
+from faradisc.engine.tables.definition import check_tag_key, checked_tags
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import AccessDeniedException, ResourceNotFoundException, ValidationException
-from faradisc.limits import TAGS_PAGE_MAX
+from faradisc.limits import TAGS_PAGE_MAX, TAGS_PER_RESOURCE_MAX
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.resources import named_resource
+
+Tags = dict[str, str]
 
 
 async def tag_resource(backend: Backend, call: Call) -> dict[str, Any]:
     tags = call.request["Tags"]
     if not tags:
         raise ValidationException("Atleast one Tag needs to be provided as Input.")
-    table = _table(backend, call)
-
-    def change(state: TableState) -> bool:
-        state.tags = checked_tags(tags, state.tags)
-        return False
-
-    await backend.catalog.update(table, change, while_in_use=True)
+    checked_tags(tags, {})
+    await _change(backend, _holder(backend, call), lambda present: checked_tags(tags, present))
     return {}
 
 
@@ -35,53 +35,63 @@ async def untag_resource(backend: Backend, call: Call) -> dict[str, Any]:
     keys = call.request["TagKeys"]
     if not keys:
         raise ValidationException("Atleast one Tag Key needs to be provided as Input.")
-    table = _table(backend, call)
+    for key in keys:
+        check_tag_key(key)
+    if len(keys) > TAGS_PER_RESOURCE_MAX:
+        raise ValidationException("Number of Tags exceed the current limit for the provided ResourceArn")
 
-    def change(state: TableState) -> bool:
-        state.tags = {key: value for key, value in state.tags.items() if key not in keys}
-        return False
+    def change(present: Tags) -> Tags:
+        return {key: value for key, value in present.items() if key not in keys}
 
-    await backend.catalog.update(table, change, while_in_use=True)
+    await _change(backend, _holder(backend, call), change)
     return {}
 
 
 async def list_tags_of_resource(backend: Backend, call: Call) -> dict[str, Any]:
-    tags = sorted(_table(backend, call).state.tags.items())
-    after = _decode_token(call.request["NextToken"]) if "NextToken" in call.request else None
+    """Returns tags by key, ten a page. A token that no page has returned is ignored."""
+    tags = sorted(_holder(backend, call).state.tags.items())
+    after = _decode_token(call.request.get("NextToken", ""))
     rest = [(key, value) for key, value in tags if after is None or key > after]
     page = rest[:TAGS_PAGE_MAX]
     result: dict[str, Any] = {"Tags": [{"Key": key, "Value": value} for key, value in page]}
     if len(rest) > len(page):
-        result["NextToken"] = urlsafe_b64encode(page[-1][0].encode()).decode()
+        result["NextToken"] = _TOKEN + urlsafe_b64encode(page[-1][0].encode()).decode()
     return result
 
 
-def _decode_token(token: str) -> str:
+_TOKEN = "after-"
+
+
+def _decode_token(token: str) -> str | None:
     try:
-        return urlsafe_b64decode(token).decode()
+        return urlsafe_b64decode(token.removeprefix(_TOKEN)).decode() if token.startswith(_TOKEN) else None
     except ValueError:
-        raise ValidationException("Invalid NextToken") from None
+        return None
 
 
-def _table(backend: Backend, call: Call) -> Table:
+async def _change(backend: Backend, holder: Table | Stream, change: Callable[[Tags], Tags]) -> None:
+    if isinstance(holder, Stream):
+        await backend.catalog.streams.change(holder, lambda state: replace(state, tags=change(state.tags)))
+        return
+
+    def change_state(state: TableState) -> bool:
+        state.tags = change(state.tags)
+        return False
+
+    await backend.catalog.update(holder, change_state)
+
+
+def _holder(backend: Backend, call: Call) -> Table | Stream:
     arn = call.request["ResourceArn"]
-    if not arn.startswith("arn:"):
-        raise ValidationException(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
-    table_arn, separator, rest = arn.partition("/index/")
-    if separator and rest:
-        raise ValidationException(
-            "One or more parameter values were invalid: Invalid resource arn provided, "
-            f"only table or stream is accepted. Provided resource arn: {arn}"
-        )
     try:
-        return backend.catalog.for_control(table_arn, call.region, call.account)
+        return named_resource(backend, call)
     except ResourceNotFoundException:
-        account = table_arn.split(":")[4]
+        account = arn.split(":")[4]
         if account != call.account:
             raise AccessDeniedException(
                 f"User: arn:aws:iam::{call.account}:root is not authorized to perform: "
                 f"dynamodb:{call.operation} on resource: {arn}"
             ) from None
         raise ResourceNotFoundException(
-            f"Requested resource not found: ResourcArn: {arn} not found"
+            f"Requested resource not found: ResourceArn: {arn} not found"
         ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.tables.state import UNASSIGNED, TableState, TtlState
-from faradisc.errors import ValidationException
+from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.operations.call import Backend, Call
 
 _MEMBERS = ("Enabled", "AttributeName")
@@ -19,6 +19,8 @@ async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
     """
     specification = {member: call.request["TimeToLiveSpecification"][member] for member in _MEMBERS}
     table = backend.table_for_control(call)
+    if table.state.status == "CREATING":
+        raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
     now_ns = backend.clock.now_ns()
     interval_ns = int(backend.ttl_change_interval_s * 1_000_000_000)
 
@@ -55,7 +57,13 @@ def _check(state: TableState, enable: bool, attribute: str) -> None:
 
 async def describe_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns the attribute by which items expire, and the state of that setting."""
-    ttl = backend.table_for_control(call).state.ttl
+    state = backend.table_for_control(call).state
+    if state.status in ("CREATING", "DELETING"):
+        raise ValidationException(
+            f"Cannot describe time to live while table is in {state.status} state: "
+            f"Current table state is {state.status}"
+        )
+    ttl = state.ttl
     if ttl is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     ends_ns = ttl.changed_ns + backend.catalog.transition_ns

@@ -28,6 +28,7 @@ from faradisc.protocol.overrides import (
     ERRORS_MAX,
     TABLE_ARN_MAXIMUM,
     TABLE_NAME_LISTED_MINIMUM,
+    TABLE_NAME_MAXIMUM,
     Rules,
 )
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan
@@ -49,6 +50,11 @@ def check(plan: Plan, request: dict[str, Any]) -> None:
     for name, text in rules.absent.items():
         if name not in request or (rules.empty_is_absent and not request[name]):
             raise ValidationException(text)
+    for name, shown in rules.lengths.items():
+        if not 3 <= len(request.get(name, shown)) <= TABLE_NAME_MAXIMUM:
+            raise ValidationException(
+                f"{shown} must be at least 3 characters long and at most {TABLE_NAME_MAXIMUM} characters long"
+            )
     for names in rules.separate:
         errors = _Errors(rules)
         for name in names:

@@ -57,6 +57,9 @@ class Rules:
     """Members whose absence is reported first, alone and with this text."""
     empty_is_absent: bool = False
     """An empty map or string in such a member counts as absent."""
+    lengths: Mapping[str, str] = field(default_factory=dict)
+    """Names of tables and indexes whose length is reported before all others, in a sentence that calls them
+    so."""
     separate: tuple[tuple[str, ...], ...] = ()
     """Groups of members whose errors are reported before all others are collected, each group by itself."""
     unprefixed: frozenset[str] = frozenset()
@@ -85,6 +88,9 @@ _WRITE_ORDER: Final = ("ReturnConsumedCapacity", "ReturnValues", "ReturnItemColl
 _NO_TABLE_NAME: Final = {
     "TableName": "The parameter 'TableName' is required but was not present in the request",
 }
+_INDEX_NAME: Final = Rules(lengths={"IndexName": "IndexName"})
+_TARGET_NAME: Final = Rules(lengths={"TargetTableName": "TableName"})
+_GLOBAL_NAME: Final = Rules(lengths={"GlobalTableName": "TableName"})
 _TABLE_CLASS: Final = Rules(
     absent=_NO_TABLE_NAME,
     separate=(("TableClass",),),
@@ -150,6 +156,13 @@ RULES: Final[Mapping[str, Rules]] = {
     "DeleteTable": Rules(absent=_NO_TABLE_NAME),
     "DescribeTable": Rules(absent=_NO_TABLE_NAME),
     "UpdateTable": _TABLE_CLASS,
+    # errors.md 6.10.
+    "UpdateContributorInsights": _INDEX_NAME,
+    "DescribeContributorInsights": _INDEX_NAME,
+    "RestoreTableFromBackup": _TARGET_NAME,
+    "RestoreTableToPointInTime": _TARGET_NAME,
+    "DescribeGlobalTable": _GLOBAL_NAME,
+    "DescribeGlobalTableSettings": _GLOBAL_NAME,
     "DescribeTimeToLive": Rules(absent=_NO_TABLE_NAME),
     "UpdateTimeToLive": Rules(absent=_NO_TABLE_NAME),
 }
@@ -169,11 +182,14 @@ class Change:
     pattern: str | None = None
     plain_name: bool = False
     """ARNs are not accepted, although the model's shape is TableArn."""
+    optional: bool = False
+    """The member may be absent."""
     between: bool = False
     """One range error, `Value at '<member>' ... between <a> and <b>`, instead of one per bound."""
 
 
 _TABLE_KEYS: Final = Change(maximum=2)
+_UNCHECKED: Final = Change(minimum=0, maximum=1 << 24, optional=True)
 _ATTRIBUTES_TO_GET: Final = Change(maximum=255)
 
 MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
@@ -183,6 +199,12 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     ("CreateTableInput", "KeySchema"): _TABLE_KEYS,
     ("LocalSecondaryIndex", "KeySchema"): _TABLE_KEYS,
     ("TableCreationParameters", "KeySchema"): _TABLE_KEYS,
+    # errors.md 6.10: the operations check tags, in words of their own.
+    ("Tag", "Key"): _UNCHECKED,
+    ("Tag", "Value"): _UNCHECKED,
+    ("TagKeyList", "member"): _UNCHECKED,
+    # errors.md 6.10: an empty one is found by the operation.
+    ("ExportTableToPointInTimeInput", "TableArn"): Change(minimum=0),
     # errors.md 6.5.
     ("ScanInput", "TotalSegments"): Change(between=True),
     # limits.md section 3, legacy AttributesToGet.

@@ -82,9 +82,10 @@ def _node(shape: Shape, change: Change | None) -> Node:
         name: _node(shape.members[name], overrides.MEMBERS.get((shape.name, name)))
         for name in _report_order(shape)
     }
-    node.required = frozenset(shape.required)
+    changed = {name: overrides.MEMBERS.get((shape.name, name), Change()) for name in shape.required}
+    node.required = frozenset(name for name, each in changed.items() if not each.optional)
     if shape.element is not None:
-        node.element = _node(shape.element, None)
+        node.element = _node(shape.element, overrides.MEMBERS.get((shape.name, "member")))
     if shape.key is not None and not node.holds_attributes:
         node.key = _node(shape.key, None)
     return node

@@ -1,6 +1,7 @@
 """The scripts of this folder: requests of the control plane and what is recorded of their answers.
 
     == what is shown                a case: a database of its own; a change of state takes ten seconds
+    with {..}                       settings of the case's database
     let NAME {..}                   $NAME stands for this in what follows: in the case, or before the first
                                     case in all of them
     > Operation NAME {..}           a request; a name or an ARN before the JSON is TableName or ResourceArn
@@ -81,7 +82,8 @@ class Script:
             raise AssertionError(f"no step of a script: {kind} {rest}")
 
     def _filled(self, text: str) -> str:
-        return re.sub(r"\$([A-Za-z]+)", lambda name: self._names[name[1]], text)
+        names = "|".join(sorted(self._names, key=len, reverse=True))
+        return re.sub(rf"\$({names})", lambda name: self._names[name[1]], text)
 
     def _request(self, text: str) -> None:
         head, brace, body = text.partition(" {")
@@ -115,5 +117,7 @@ class Script:
 def test_a_request_is_answered_as_recorded(
     open_process: Callable[..., InProcess], bugs_surface: None, case: list[str]
 ) -> None:
-    settings = json.loads(case.pop(0).removeprefix("with ")) if case[0].startswith("with ") else {}
-    Script(open_process(**{"transition_ms": TRANSITION_S * 1000, **settings})).run(case)
+    named = [line.removeprefix("with ") for line in case if line.startswith("with ")]
+    settings = json.loads(named[0]) if named else {}
+    process = open_process(**{"transition_ms": TRANSITION_S * 1000, **settings})
+    Script(process).run([line for line in case if not line.startswith("with ")])

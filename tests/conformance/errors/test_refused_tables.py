@@ -318,16 +318,16 @@ def cases() -> Iterator[Case]:
             "a resource that is not there",
             operation,
             {"ResourceArn": arn + "nothing", **more},
-            f"Requested resource not found: ResourcArn: {arn}nothing not found",
-            "errors.md 6.1 (sic)",
+            f"Requested resource not found: ResourceArn: {arn}nothing not found",
+            "errors.md 6.10",
             "ResourceNotFoundException",
         )
         yield Case(
             "a resource that is no ARN",
             operation,
             {"ResourceArn": "hash", **more},
-            "Invalid TableArn: Invalid ResourceArn provided as input hash",
-            SOURCE,
+            INVALID + "ARNs must start with 'arn:': hash",
+            "errors.md 6.10",
         )
         yield Case(
             "an index",

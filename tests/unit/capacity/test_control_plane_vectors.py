@@ -53,7 +53,7 @@ def test_v118_decreases_of_a_day() -> None:
     assert not log.allowed(after(3629))
     assert log.allowed(after(3630))
     assert log.allowed(START + DAY_NS)
-    assert log.text(after(40), "table").startswith(
+    assert log.text(after(40)).startswith(
         "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given UTC day."
     )
 
@@ -86,7 +86,10 @@ def test_a_call_is_atomic() -> None:
         ThroughputChange("index g1", (10, 10), (5, 10), spent),
     ]
     refused = check_changes(changes, after(60))
-    assert refused is not None and refused.endswith("Resource: index g1")
+    assert refused is not None and refused.endswith(
+        "Last decrease at Monday, September 21, 2026 at 12:00:00 AM Coordinated Universal Time. "
+        "Next decrease can be made at Monday, September 21, 2026 at 1:00:00 AM Coordinated Universal Time"
+    )
     assert fresh.accepted_ns == []
     assert check_changes(changes[:1], after(60)) is None
     assert fresh.accepted_ns == [after(60)], "both directions lowered: one decrease"

@@ -31,6 +31,7 @@ NAMES = sorted(operation.name for operation in operations_by_target().values())
 MESSAGE = re.compile(
     r"(?s)(?:\d+ validation errors? detected: )?Value .* failed to satisfy constraint: .*"
     r"|The (?:parameter 'TableName'|requestItems parameter) is required .*"
+    r"|(?:Table|Index)Name must be at least 3 .*|Invalid table-class parameter provided.*"
 )
 
 json_values = st.recursive(

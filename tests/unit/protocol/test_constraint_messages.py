@@ -241,10 +241,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "CreateTable",
         {"TableName": "abc", "TableClass": "x"},
-        ONE
-        + old(
-            "x", "tableClass", "Member must satisfy enum value set: [STANDARD, STANDARD_INFREQUENT_ACCESS]"
-        ),
+        "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+        "[STANDARD, STANDARD_INFREQUENT_ACCESS].",
     ),
     (
         "CreateTable",
@@ -268,9 +266,15 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         + old("[]", "globalSecondaryIndexes.1.member.projection.nonKeyAttributes", at_least(1)),
     ),
     (
-        "TagResource",
-        {"ResourceArn": "arn", "Tags": [{"Key": "k" * 129, "Value": "v"}]},
-        ONE + old("k" * 129, "tags.1.member.key", at_most(128)),
+        "RestoreTableFromBackup",
+        {"BackupArn": "a" * 48, "TargetTableName": "ab"},
+        "TableName must be at least 3 characters long and at most 255 characters long",
+    ),
+    (
+        "RestoreTableFromBackup",
+        {"BackupArn": "a" * 48, "TargetTableName": "a b"},
+        ONE
+        + old("a b", "targetTableName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"),
     ),
     # Batches.
     ("BatchGetItem", {}, f"{ONE}Value at 'RequestItems' {NOT_NULL}"),

@@ -57,11 +57,55 @@ def read_document(document: str | Mapping[str, Any], kind: PolicyKind) -> tuple[
     raw = policy.get("Statement")
     statements: list[Any] = raw if isinstance(raw, list) else [raw]
     if not statements:
+        if kind == "resource":
+            raise PolicyError("Could not parse the policy: Statement is empty!")
         raise PolicyError(SYNTAX, "Statement is empty")
     for number, statement in enumerate(statements, 1):
         _check_syntax(statement, f"statement {number}")
     _check_meaning(statements, kind)
     return version, [_statement(statement) for statement in statements]
+
+
+_ORDER: Final = ("Sid", "Effect", *(name + each for each in _EITHER for name in ("", "Not")), "Condition")
+_ACCOUNT: Final = re.compile(r"[0-9]{12}")
+
+
+def canonical(document: str) -> str:
+    """Returns the form in which the service keeps a resource policy that `read_document` accepts: without
+    spaces, elements in one order, lists of one as their element, accounts as the ARNs of their roots.
+
+    Source: iam.md section 7.1.
+    """
+    policy = json.loads(document)
+    raw = policy["Statement"]
+    statements = [_canonical_statement(each) for each in (raw if isinstance(raw, list) else [raw])]
+    ordered = {name: policy[name] for name in ("Version", "Id") if name in policy}
+    return json.dumps({**ordered, "Statement": statements}, separators=(",", ":"), ensure_ascii=False)
+
+
+def _canonical_statement(statement: dict[str, Any]) -> dict[str, Any]:
+    ordered = {name: _single(statement[name]) for name in _ORDER if name in statement}
+    ordered["Effect"] = statement["Effect"].capitalize()
+    for name in ("Principal", "NotPrincipal"):
+        if isinstance(callers := ordered.get(name), dict):
+            ordered[name] = {kind: _single(_roots(named)) for kind, named in callers.items()}
+    if "Condition" in ordered:
+        ordered["Condition"] = {
+            operator: {key: _single(values) for key, values in keys.items()}
+            for operator, keys in ordered["Condition"].items()
+        }
+    return ordered
+
+
+def _single(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and len(value) == 1 else value
+
+
+def _roots(named: Any) -> Any:
+    if isinstance(named, list):
+        return [_roots(each) for each in named]
+    is_account = isinstance(named, str) and _ACCOUNT.fullmatch(named)
+    return f"arn:aws:iam::{named}:root" if is_account else named
 
 
 def _parse(document: str | Mapping[str, Any], kind: PolicyKind) -> Any:
@@ -81,7 +125,7 @@ def _parse(document: str | Mapping[str, Any], kind: PolicyKind) -> Any:
             raise ValueError("a character other than U+0009, U+000A, U+000D and U+0020 to U+00FF")
         return json.loads(text, object_pairs_hook=unique, parse_constant=reject)
     except (ValueError, TypeError, RecursionError) as error:
-        sentence = "This policy contains invalid Json" if kind == "trust" else SYNTAX
+        sentence = SYNTAX if kind == "identity" else "This policy contains invalid Json"
         raise PolicyError(sentence, str(error)) from None
 
 
@@ -126,9 +170,12 @@ def _check_syntax(statement: Any, where: str) -> None:
 
 
 def _check_meaning(statements: list[dict[str, Any]], kind: PolicyKind) -> None:
-    if any(statement["Effect"] not in {"Allow", "Deny"} for statement in statements):
+    spellings = {statement["Effect"] for statement in statements}
+    if kind != "resource" and not spellings <= {"Allow", "Deny"}:
         raise PolicyError(LEGACY, "Effect is Allow or Deny, in this spelling")
     sids = [statement["Sid"] for statement in statements if statement.get("Sid")]
+    if len(set(sids)) < len(sids) and kind == "resource":
+        raise PolicyError("The Statement Ids in the policy are not unique")
     if len(set(sids)) < len(sids):
         raise PolicyError("Statement IDs (SID) in a single policy must be unique.")
     if kind == "identity" and not all(map(_SID.fullmatch, sids)):
@@ -151,6 +198,8 @@ def _check_parts(statement: dict[str, Any], kind: PolicyKind) -> None:
         if name in statement:
             raise PolicyError(f"Has prohibited field {name}")
     if kind != "trust" and not (statement.get("Resource") or statement.get("NotResource")):
+        if kind == "resource":
+            raise PolicyError("Missing required field Resource")
         raise PolicyError("Policy statement must contain resources.")
     for resource in _all([statement], "Resource"):
         _check_resource(resource)
@@ -193,7 +242,7 @@ def _check_action(action: str) -> None:
 def _statement(statement: dict[str, Any]) -> RawStatement:
     return RawStatement(
         sid=statement.get("Sid", ""),
-        allow=statement["Effect"] == "Allow",
+        allow=statement["Effect"].capitalize() == "Allow",
         actions=list(_all([statement], "Action")),
         not_actions="NotAction" in statement,
         resources=list(_all([statement], "Resource")),

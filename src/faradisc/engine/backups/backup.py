@@ -22,8 +22,11 @@ from faradisc.storage.api import Part
 SYSTEM_SUFFIX = "$DeletedTableBackup"
 
 _ARN = re.compile(
-    r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)/backup/([0-9]{14,20}-[0-9a-f]{8})"
+    r"arn:([a-z-]+):dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)/backup/([0-9]{14,20}-[0-9a-f]{8})"
 )
+
+_REGION = re.compile(r"(?:us|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-[0-9]+")
+"""A Region of the partition `aws` (botocore's endpoints)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +103,10 @@ def id_of_arn(arn: str) -> str:
     """Returns the id in a backup's ARN. Raises ValidationException."""
     match = _ARN.fullmatch(arn)
     if match is None:
-        raise ValidationException(f"Invalid BackupArn: Invalid ResourceArn provided as input {arn}")
-    return match[4]
+        raise ValidationException("Invalid Backup ARN")
+    if match[1] != "aws" or not _REGION.fullmatch(match[2]):
+        raise ValidationException("Invalid Request: BackupArn is not valid")
+    return match[5]
 
 
 # --- Descriptions in the API ---------------------------------------------------------------------
@@ -139,7 +144,9 @@ def description(backup: Backup, status: str, *, done_bytes: int | None = None) -
         "SourceTableDetails": _source(backup),
     }
     features = _features(backup.state)
-    if features:
+    if backup.kind == "SYSTEM":
+        described["SourceTableFeatureDetails"] = {}
+    elif features:
         described["SourceTableFeatureDetails"] = features
     return described
 

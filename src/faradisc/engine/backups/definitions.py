@@ -2,7 +2,7 @@
 
 A restored table has the schema, the indexes or some of them, and by default the throughput of its source. It
 has no stream, no time to live, no tags, no deletion protection and no point-in-time recovery. Source: the
-service's documentation of both restores. Assumed: the texts of errors.
+service's documentation of both restores; errors.md section 6.10.
 """
 
 from __future__ import annotations
@@ -30,6 +30,10 @@ from faradisc.engine.tables.state import (
 )
 from faradisc.engine.tables.throughput_members import Maximum, checked_maximum
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
+from faradisc.errors import ValidationException
+from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
+
+_OVERRIDDEN = "Cannot override ProvisionedThroughput if BillingMode is overridden to PAY_PER_REQUEST"
 
 AnyIndex = TypeVar("AnyIndex", IndexState, VectorIndexState)
 
@@ -37,7 +41,16 @@ AnyIndex = TypeVar("AnyIndex", IndexState, VectorIndexState)
 def restored_definition(source: TableState, request: Mapping[str, Any]) -> TableDefinition:
     """Returns the definition. Raises ValidationException, LimitExceededException."""
     billing_mode = request.get("BillingModeOverride", source.billing_mode)
-    units = _units(source, request.get("ProvisionedThroughputOverride"), billing_mode)
+    throughput = request.get("ProvisionedThroughputOverride")
+    if throughput is not None and request.get("BillingModeOverride") == "PAY_PER_REQUEST":
+        raise _refused(
+            "Cannot override ProvisionedThroughput if BillingMode is overridden to PAY_PER_REQUEST"
+        )
+    if throughput is not None and billing_mode != "PROVISIONED":
+        raise _refused("Cannot override ProvisionedThroughput unless BillingMode is PROVISIONED")
+    if throughput is None and billing_mode != source.billing_mode and billing_mode == "PROVISIONED":
+        raise _refused("Must override ProvisionedThroughput if BillingMode is overridden to PROVISIONED")
+    units = _units(source, throughput, billing_mode)
     vector_indexes = _vector_indexes(source, request.get("VectorIndexOverride"))
     if vector_indexes and billing_mode != "PAY_PER_REQUEST":
         raise invalid(ON_DEMAND_ONLY)
@@ -57,13 +70,16 @@ def restored_definition(source: TableState, request: Mapping[str, Any]) -> Table
 
 def _used(source: TableState, definition: TableDefinition) -> list[tuple[str, str]]:
     """Returns the attribute definitions that the restored keys and indexes use."""
-    names = {each.name for each in definition.local_indexes + definition.global_indexes}
-    kept_vectors = {each.name for each in definition.vector_indexes}
-    state = source.copy()
-    state.local_indexes = [each for each in state.local_indexes if each.name in names]
-    state.global_indexes = [each for each in state.global_indexes if each.name in names]
-    state.vector_indexes = [each for each in state.vector_indexes if each.name in kept_vectors]
-    return state.used_definitions()
+    return replace(
+        source,
+        local_indexes=definition.local_indexes,
+        global_indexes=definition.global_indexes,
+        vector_indexes=definition.vector_indexes,
+    ).used_definitions()
+
+
+def _refused(text: str) -> ValidationException:
+    return ValidationException(f"Invalid Request: {text}")
 
 
 def _units(source: TableState, throughput: Mapping[str, int] | None, billing_mode: str) -> tuple[int, int]:
@@ -79,6 +95,14 @@ def _maximum(
     """Returns the requested on-demand maximum, else the source's while the table is on demand."""
     if override is None and billing_mode == "PAY_PER_REQUEST":
         return list(present)
+    for member, wanted in (override or {}).items():
+        if billing_mode != "PAY_PER_REQUEST":
+            raise _refused(
+                f"Cannot override {member} for OnDemandThroughput "
+                "unless BillingModeOverride is PAY_PER_REQUEST"
+            )
+        if not 1 <= wanted <= TABLE_CAPACITY_UNITS_MAX:
+            raise _refused(f"Requested {member} for OnDemandThroughput is outside of valid range")
     return checked_maximum(override, billing_mode, None, index)
 
 
@@ -90,24 +114,34 @@ def _present(indexes: Sequence[AnyIndex]) -> list[AnyIndex]:
     return [each for each in indexes if each.status != "DELETING"]
 
 
-def _definition(stored: IndexState, units: tuple[int, int] = (0, 0)) -> IndexState:
+def _definition(
+    stored: IndexState, units: tuple[int, int] = (0, 0), *, name: str | None = None
+) -> IndexState:
+    """Returns the definition of a restored index. name: another one than that of the source's."""
     attributes, throughput = list(stored.non_key_attributes), Throughput(*units)
-    return IndexState(
-        stored.name, UNASSIGNED, list(stored.key_schema), stored.projection, attributes, throughput
-    )
+    key = list(stored.key_schema)
+    return IndexState(name or stored.name, UNASSIGNED, key, stored.projection, attributes, throughput)
 
 
-def _matching(wanted: Mapping[str, Any], indexes: Sequence[AnyIndex], member: str) -> AnyIndex:
-    """Returns the source's index that equals an override's element. Raises ValidationException."""
+def _matching(wanted: Mapping[str, Any], indexes: Sequence[AnyIndex]) -> AnyIndex:
+    """Returns the source's index that has the keys and projection of an override's element; of several the
+    one of its name. Raises ValidationException."""
     name = wanted["IndexName"]
     kind, attributes = checked_projection(wanted["Projection"])
     wanted_key = elements_of(wanted.get("KeySchema", ()))
-    for stored in indexes:
+    for stored in sorted(indexes, key=lambda each: each.name != name):
         key: Elements = stored.key_schema if isinstance(stored, IndexState) else []
         same_attributes = set(stored.non_key_attributes) == set(attributes)
-        if stored.name == name and key == wanted_key and stored.projection == kind and same_attributes:
+        if key == wanted_key and stored.projection == kind and same_attributes:
             return stored
-    raise invalid(f"{member}: the source has no index like this one: {name}")
+    raise _unknown(name)
+
+
+def _unknown(index: str) -> ValidationException:
+    return _refused(
+        f"Index {index} does not match a secondary index that existed in the source table and cannot be "
+        "created during the restore operation"
+    )
 
 
 def _check_distinct(override: Sequence[Mapping[str, Any]]) -> None:
@@ -120,8 +154,7 @@ def _local_indexes(source: TableState, override: Sequence[Mapping[str, Any]] | N
     if override is None:
         return [_definition(each) for each in source.local_indexes]
     _check_distinct(override)
-    member = "LocalSecondaryIndexOverride"
-    return [_definition(_matching(each, source.local_indexes, member)) for each in override]
+    return [_definition(_matching(each, source.local_indexes), name=each["IndexName"]) for each in override]
 
 
 def _global_indexes(
@@ -134,27 +167,24 @@ def _global_indexes(
         for stored in present:
             units = stored.throughput.units if provisioned else (0, 0)
             if provisioned and not all(units):
-                raise invalid(f"ProvisionedThroughput must be specified for index: {stored.name}")
+                raise _refused(f"Must specify provisioned throughput for index {stored.name}")
             definitions.append(_definition(stored, units))
             definitions[-1].on_demand_maximum = _maximum(None, stored.on_demand_maximum, billing_mode)
         return definitions
     _check_distinct(override)
     definitions = []
     for wanted in override:
-        stored = _matching(wanted, present, "GlobalSecondaryIndexOverride")
+        stored, name = _matching(wanted, present), wanted["IndexName"]
         throughput = wanted.get("ProvisionedThroughput")
         if not provisioned and throughput is not None:
-            raise invalid(
-                f"ProvisionedThroughput should not be specified for index: {stored.name} "
-                "when BillingMode is PAY_PER_REQUEST"
-            )
+            raise _refused(f"{_OVERRIDDEN} for index {name}")
         if provisioned and throughput is None:
-            raise invalid(f"ProvisionedThroughput must be specified for index: {stored.name}")
-        units = checked_units(throughput, stored.name) if throughput is not None else (0, 0)
-        definitions.append(_definition(stored, units))
+            raise _refused(f"Must specify provisioned throughput for index {name}")
+        units = checked_units(throughput, name) if throughput is not None else (0, 0)
+        definitions.append(_definition(stored, units, name=name))
         wanted_maximum = wanted.get("OnDemandThroughput")
         definitions[-1].on_demand_maximum = _maximum(
-            wanted_maximum, stored.on_demand_maximum, billing_mode, stored.name
+            wanted_maximum, stored.on_demand_maximum, billing_mode, name
         )
     return definitions
 
@@ -168,7 +198,7 @@ def _vector_indexes(
     _check_distinct(override)
     definitions = []
     for wanted in override:
-        stored = _matching(wanted, present, "VectorIndexOverride")
+        stored = _matching(wanted, [each for each in present if each.name == wanted["IndexName"]])
         definition = _vector_definition(stored)
         searched = [
             (element["AttributeName"], element["SearchSchemaElementType"])
@@ -186,7 +216,7 @@ def _vector_indexes(
             definition.distance_function,
             definition.search_schema,
         ):
-            raise invalid(f"VectorIndexOverride: the source has no index like this one: {definition.name}")
+            raise _unknown(definition.name)
         definitions.append(definition)
     return definitions
 

@@ -264,7 +264,8 @@ class Backups:
     async def delete(self, backup: Backup) -> None:
         """Deletes a backup. Raises BackupInUseException, BackupStorageError."""
         if self.status(backup) == "CREATING" or self.being_restored(backup):
-            raise BackupInUseException(f"Backup is in use: {backup.arn}")
+            doing = "used to restore table" if self.being_restored(backup) else "created"
+            raise BackupInUseException(f"Backup is being {doing}: {backup.arn}")
         await self._forget(backup)
 
     def being_restored(self, backup: Backup) -> bool:

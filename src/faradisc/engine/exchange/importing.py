@@ -259,7 +259,10 @@ class Importing:
         Assumed: the message.
         """
         if task.shown["ErrorCount"]:
-            message = "Some records were no valid items and were not imported; the error log lists them"
+            message = (
+                "Some of the items failed validation checks and were not imported. "
+                "Please check CloudWatch error logs for more details."
+            )
             await self._tasks.end(task, "FAILED", INVALID_ITEMS, message)
         else:
             await self._tasks.end(task, "COMPLETED")

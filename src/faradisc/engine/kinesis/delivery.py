@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.derived.capture import Capture
-from faradisc.engine.kinesis.destinations import parse_arn
+from faradisc.engine.kinesis.destinations import DEFAULT_PRECISION, parse_arn
 from faradisc.engine.kinesis.document import document, partition_key
 from faradisc.engine.kinesis.sender import Outgoing, Rejected, Sender
 from faradisc.engine.streams.records import parse_entry
@@ -140,7 +140,7 @@ class KinesisDelivery:
                 key_of_row(change.row_key, table.key),
                 table=table.name,
                 region=table.state.region,
-                precision=destination.precision,
+                precision=destination.precision or DEFAULT_PRECISION,
                 entropy=self._entropy,
             )
             size += len(data)

@@ -18,7 +18,6 @@ from typing import Any
 
 import orjson
 
-from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.catalog_log import CatalogLog, Followed
 from faradisc.engine.sealing.sealer import KeyDenied
@@ -222,13 +221,11 @@ class Streams:
             [part for stream in streams for part in stream.parts],
         )
 
-    async def set_policy(
-        self, stream: Stream, change: Callable[[ResourcePolicy | None], ResourcePolicy | None]
-    ) -> None:
-        """Replaces the policy of a stream; `change` gets the present one, and may raise an ApiError."""
+    async def change(self, stream: Stream, change: Callable[[StreamState], StreamState]) -> None:
+        """Replaces the state of a stream; `change` gets the present one, and may raise an ApiError."""
         async with stream.rolling:
             state = stream.state
-            await self._store(stream, state, replace(state, policy=change(state.policy)))
+            await self._store(stream, state, change(state))
 
     # --- For readers ---
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -44,6 +44,9 @@ class StreamState:
     """Oldest first. Those without an end are open, or were when the stream ended."""
     ended_ns: int | None = None
     policy: ResourcePolicy | None = None
+    policy_deleted: str | None = None
+    """Revision of the last deletion of a policy."""
+    tags: dict[str, str] = field(default_factory=dict)
     sealing: SealState | None = None
     """The encryption of its table, once the stream has ended."""
 

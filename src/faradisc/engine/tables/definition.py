@@ -26,6 +26,9 @@ from faradisc.limits import (
     GSI_RANGE_ATTRIBUTES_MAX,
     LSI_PER_TABLE_MAX,
     PROJECTED_ATTRIBUTES_PER_TABLE_MAX,
+    TAG_KEY_CHARACTERS_MAX,
+    TAG_VALUE_CHARACTERS_MAX,
+    TAGS_BYTES_MAX,
     TAGS_PER_RESOURCE_MAX,
     THROUGHPUT_NUMBER_MAX,
 )
@@ -385,23 +388,39 @@ def check_projected_total(indexes: Sequence[IndexState | VectorIndexState]) -> N
 
 
 def checked_tags(tags: Sequence[Mapping[str, str]], present: Mapping[str, str]) -> dict[str, str]:
-    """Returns `present` with the given tags added. Raises ValidationException."""
+    """Returns `present` with the given tags added. Raises ValidationException.
+
+    Source: errors.md section 6.10. Assumed: a tag is measured as its key and value in UTF-8.
+    """
     given: dict[str, str] = {}
     for tag in tags:
-        key = tag["Key"]
-        if not all(map(_may_stand_in_tag, key + tag["Value"])):
-            raise invalid("Tags may hold letters, digits, spaces and + - = . _ : / @ only")
-        if key.startswith("aws:"):
-            raise invalid("Tag keys cannot start with 'aws:'")
+        key, value = tag.get("Key"), tag.get("Value")
+        check_tag_key(key)
+        if value is None or len(value) > TAG_VALUE_CHARACTERS_MAX or not _may_stand_in_tag(value):
+            shown = "null" if value is None else value
+            raise ValidationException(f"The Tag Value provided is invalid, Value: {shown}")
         if key in given:
-            raise invalid(f"Duplicate Tag Keys found: {key}")
-        given[key] = tag["Value"]
+            raise ValidationException(f"Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}")
+        given[str(key)] = value
     merged = {**present, **given}
     if len(merged) > TAGS_PER_RESOURCE_MAX:
-        raise invalid(f"The number of tags exceeds the limit of {TAGS_PER_RESOURCE_MAX} per resource")
+        raise ValidationException("Number of Tags exceed the current limit for the provided ResourceArn")
+    size = sum(len((key + value).encode()) for key, value in merged.items())
+    if size > TAGS_BYTES_MAX:
+        raise ValidationException(
+            f"Tag set size {size} bytes is above max size limit of {TAGS_BYTES_MAX} bytes"
+        )
     return merged
 
 
-def _may_stand_in_tag(character: str) -> bool:
+def check_tag_key(key: str | None) -> None:
+    """Raises ValidationException."""
+    if not key or len(key) > TAG_KEY_CHARACTERS_MAX or not _may_stand_in_tag(key):
+        raise ValidationException(f"The Tag Key provided is invalid, Key: {'null' if key is None else key}")
+    if key.lower().startswith("aws:"):
+        raise ValidationException(f"Tag Key cannot be prefixed with aws:, Key: {key}")
+
+
+def _may_stand_in_tag(text: str) -> bool:
     """Letters, digits and spaces of any script, and some signs. Source: limits.md section 1."""
-    return character in "+-=._:/@" or unicodedata.category(character)[0] in "LNZ"
+    return all(character in "+-=._:/@" or unicodedata.category(character)[0] in "LNZ" for character in text)

@@ -33,7 +33,7 @@ def check_quotas(
     for index, units in after.items():
         had = before.get(index, (0, 0))
         if units[0] > had[0] or units[1] > had[1]:
-            _raise_if_exceeded(quotas.table_text(units, wanted.region))
+            _raise_if_exceeded(quotas.table_text(units, wanted.region, index))
     total, had = _sum(after.values()), _sum(before.values())
     if total[0] > had[0] or total[1] > had[1]:
         others = (

@@ -183,7 +183,7 @@ class KinesisDestination:
     arn: str
     """Of the Kinesis stream."""
     precision: str
-    """MILLISECOND or MICROSECOND."""
+    """MILLISECOND or MICROSECOND; empty for the first, where no request has named it."""
     enabled: bool
     resource: int | None
     """Of the log of captured changes; None once the destination is disabled and everything is delivered."""
@@ -273,6 +273,8 @@ class TableState:
     """Changes of the table class in the last 30 days."""
     tags: dict[str, str] = field(default_factory=dict)
     policy: ResourcePolicy | None = None
+    policy_deleted: str | None = None
+    """Revision of the last deletion of a policy."""
     stream: StreamSetting | None = None
     latest_stream_label: str | None = None
     """Label of the present stream, or of the last one."""

@@ -167,7 +167,7 @@ RESOURCE: list[tuple[str, Any, str]] = [
     (
         "no resources",
         document(to("*", {"Effect": "Allow", "Action": "*"})),
-        "Policy statement must contain resources.",
+        "Missing required field Resource",
     ),
 ]
 TRUST: list[tuple[str, Any, str]] = [
