@@ -79,7 +79,8 @@ def switched_off(scene: Scene) -> None:
 
 
 def deleted(scene: Scene) -> None:
-    run(scene.call("DeleteTable"))
+    catalog = scene.database.backend.catalog
+    run(catalog.delete(catalog.for_data("table", "us-east-1", "000000000000"), while_in_use=True))
 
 
 @pytest.mark.parametrize("end", [Scene.drop_index, deleted])

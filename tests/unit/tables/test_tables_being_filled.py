@@ -8,7 +8,7 @@ from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.engine.derived.kinds import KINDS
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.definition import table_definition
-from faradisc.engine.tables.table_lifecycle import check_not_in_use
+from faradisc.engine.tables.table_lifecycle import check_exists
 from faradisc.errors import ResourceInUseException, ResourceNotFoundException
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
@@ -47,7 +47,7 @@ def test_a_table_with_an_owner_job_stays_creating(scene: Scene) -> None:
     shown = scene.catalog.for_control(*PLACE)
     assert shown.state.status == "CREATING"
     with pytest.raises(ResourceInUseException):
-        check_not_in_use(shown.state)
+        check_exists(shown.state)
     assert [each.name for each in scene.catalog.owned_by("import")] == ["table"]
     assert scene.catalog.owned_by("restore") == []
 
