@@ -65,12 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _large(options: argparse.Namespace) -> int:
     """Prints the latency of GetItem beside each kind of large request, each on a server of its own."""
-    for kind in (None, *large_requests.KINDS):
+    for kind in (None, *large_requests.KINDS, *large_requests.OTHERS):
         with (
             tempfile.TemporaryDirectory() as directory,
             Server(FARADISC, Path(directory), core=None) as server,
         ):
-            print(large_requests.measure(server.port, options.seconds, kind), flush=True)
+            print(large_requests.measure(server.port, server.pid, options.seconds, kind), flush=True)
     return 0
 
 

@@ -1,11 +1,16 @@
-"""GetItem of one client beside sixteen clients that send large requests, kind by kind."""
+"""GetItem of one client beside sixteen clients that ask for too much, kind by kind: large requests, large
+answers, requests that are left, and connections that never say what they want."""
 
 import http.client
 import json
 import multiprocessing
+import re
+import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 CLIENTS = 16
@@ -51,9 +56,17 @@ KINDS: dict[str, tuple[str, Any]] = {
 }
 """Operation and request of 10 to 15 MB each."""
 
+ANSWER_ITEMS = 40
+ANSWERS = "answers of 15 MB"
+NOTHINGS = "15 MB of empty objects, connection closed"
+HEADS = "half a head, opened again when it is closed"
+OTHERS = (ANSWERS, NOTHINGS, HEADS)
+HEADS_OF_A_CLIENT = 300
 
-def measure(port: int, seconds: int, kind: str | None) -> str:
-    """Returns a line: percentiles of GetItem in milliseconds, and how many large requests of a kind ended."""
+
+def measure(port: int, pid: int, seconds: int, kind: str | None) -> str:
+    """Returns a line: percentiles of GetItem in milliseconds, how many requests of a kind ended, and the
+    largest memory of the server, whose process is `pid`."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     key = {"AttributeName": "p", "KeyType": "HASH"}
     attribute = {"AttributeName": "p", "AttributeType": "S"}
@@ -65,15 +78,19 @@ def measure(port: int, seconds: int, kind: str | None) -> str:
     if kind is None:
         p50, p99, most = _get(connection, seconds)
     else:
-        operation, request = KINDS[kind]
-        arguments = (port, operation, json.dumps(request), seconds, ended)
-        load = multiprocessing.Process(target=_send, args=arguments, daemon=True)
+        if kind == ANSWERS:
+            for number in range(ANSWER_ITEMS):
+                item = {"p": {"S": f"large {number}"}, "v": {"S": "x" * 380_000}}
+                _ask(connection, "PutItem", json.dumps({"TableName": TABLE, "Item": item}))
+        load = multiprocessing.Process(target=_load, args=(port, kind, seconds, ended), daemon=True)
         load.start()
         time.sleep(1)
         p50, p99, most = _get(connection, seconds)
         load.join()
     times = f"p50 {p50:6.1f}  p99 {p99:6.1f}  max {most:6.1f} ms"
-    return f"{kind or 'no large requests':36} {times}; {ended.value} large requests"
+    found = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    memory = "" if found is None else f"; {int(found[1]) // 1024} MB"
+    return f"{kind or 'no large requests':44} {times}; {ended.value} requests{memory}"
 
 
 def _get(connection: http.client.HTTPConnection, seconds: int) -> tuple[float, float, float]:
@@ -94,17 +111,74 @@ def _ask(connection: http.client.HTTPConnection, operation: str, body: str) -> i
     return answer.status
 
 
-def _send(port: int, operation: str, body: str, seconds: int, ended: Any) -> None:
-    """Keeps CLIENTS connections busy with one request for some seconds; a process of its own."""
+def _load(port: int, kind: str, seconds: int, ended: Any) -> None:
+    """Keeps CLIENTS clients of one kind busy for some seconds; a process of its own."""
     end = time.perf_counter() + seconds + 1
+    if kind in KINDS:
+        operation, request = KINDS[kind]
+        client = _sender(port, operation, json.dumps(request))
+    elif kind == ANSWERS:
+        keys = [{"p": {"S": f"large {number}"}} for number in range(ANSWER_ITEMS)]
+        client = _sender(port, "BatchGetItem", json.dumps({"RequestItems": {TABLE: {"Keys": keys}}}))
+    elif kind == NOTHINGS:
+        client = _leaver(port)
+    else:
+        client = _half_heads(port)
 
-    def client() -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+    def run() -> None:
+        step = client()
         while time.perf_counter() < end:
-            _ask(connection, operation, body)
-            with ended.get_lock():
-                ended.value += 1
+            with suppress(OSError, http.client.HTTPException):
+                step()
+                with ended.get_lock():
+                    ended.value += 1
 
     for _ in range(CLIENTS):
-        threading.Thread(target=client, daemon=True).start()
+        threading.Thread(target=run, daemon=True).start()
     time.sleep(seconds + 1)
+
+
+Client = Callable[[], Callable[[], object]]
+"""Makes a function that is called again and again; each client has its own."""
+
+
+def _sender(port: int, operation: str, body: str) -> Client:
+    def made() -> Callable[[], object]:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
+        return lambda: _ask(connection, operation, body)
+
+    return made
+
+
+def _leaver(port: int) -> Client:
+    body = b'{"a":[' + b"{}," * 4_900_000 + b"{}]}"
+    lines = {
+        **HEADERS,
+        "Host": "127.0.0.1",
+        "X-Amz-Target": "DynamoDB_20120810.Scan",
+        "Content-Length": len(body),
+    }
+    head = "POST / HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines.items()) + "\r\n"
+
+    def send() -> None:
+        with socket.create_connection(("127.0.0.1", port), 60) as connection:
+            connection.sendall(head.encode())
+            connection.sendall(body)
+
+    return lambda: send
+
+
+def _half_heads(port: int) -> Client:
+    def made() -> Callable[[], object]:
+        opened: list[socket.socket] = []
+
+        def step() -> None:
+            connection = socket.create_connection(("127.0.0.1", port), 3)
+            connection.sendall(b"POST / HTTP/1.1\r\nX: ")
+            opened.append(connection)
+            if len(opened) > HEADS_OF_A_CLIENT:
+                opened.pop(0).close()
+
+        return step
+
+    return made

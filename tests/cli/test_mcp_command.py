@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -189,3 +190,35 @@ def test_command_serves_over_standard_input_and_output(url: str) -> None:
             assert json.loads(result.content[0].text) == {"tables": ["Orders"]}
 
     asyncio.run(run())
+
+
+@pytest.mark.slow
+def test_line_that_is_no_message_gets_an_error(url: str) -> None:
+    def message(number: int, method: str, **params: Any) -> str:
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+    client = {"capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    sent = [
+        message(1, "initialize", protocolVersion="2025-06-18", **client),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        message(2, "tools/call", name="scan", arguments={"table": "Orders", "filter": "?"}).replace(
+            "?", "\\ud800"
+        ),
+        "no json",
+        message(3, "tools/call", name="list_tables", arguments={}),
+    ]
+    command = [sys.executable, "-m", "faradisc", "mcp", "--url", url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answers = []
+        for line in sent:
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            if "notifications" not in line:
+                answers.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.wait(60) == 0
+    assert [each["id"] for each in answers] == [1, 2, None, 3]
+    assert [each["error"]["code"] for each in answers[1:3]] == [-32700, -32700]
+    assert "result" in answers[3]

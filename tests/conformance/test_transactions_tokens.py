@@ -16,7 +16,7 @@ from test_transactions import ABSENT, FAILED, put, reasons, stored, update
 from faradisc.clock import ManualClock
 from faradisc.database import Database, Settings
 from faradisc.engine.transactions.tokens import Token
-from faradisc.errors import ApiError
+from faradisc.errors import ApiError, IdempotentParameterMismatchException
 from faradisc.model.codec.keyspace import TOKENS_PART
 from faradisc.operations.call import Call
 from faradisc.storage.rocks import open_rocks
@@ -261,3 +261,19 @@ def test_of_many_concurrent_replays_one_is_executed(in_process_only: None, tmp_p
     got, found = asyncio.run(main())
     assert got == ["done", *["TransactionInProgressException"] * 4, "done"]
     assert found == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [(True, False), (False, True), (True, True)])
+def test_token_of_encrypted_tables_is_stored_as_a_hash_and_found_by_both(
+    raw: InProcess, monkeypatch: pytest.MonkeyPatch, first: bool, second: bool
+) -> None:
+    tokens, now_ns = raw.backend.tokens, raw.clock.now_ns()
+    before = Token.of("000000000000", "PATIENT-4711", {"a": 1}, hashed=first)
+    raw.run(raw.store.commit([raw.run(tokens.batch(before, [("tab", 5)], now_ns))]))
+    rows = raw.run(raw.store.range(TOKENS_PART, None, None, limit=10))
+    assert any(b"PATIENT" in key for key, _ in rows) == (not first)
+    again = Token.of("000000000000", "PATIENT-4711", {"a": 1}, hashed=second)
+    assert raw.run(tokens.find(again, now_ns)) == [("tab", 5)]
+    other = Token.of("000000000000", "PATIENT-4711", {"a": 2}, hashed=second)
+    with pytest.raises(IdempotentParameterMismatchException):
+        raw.run(tokens.find(other, now_ns))

@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from faradisc.auth.credentials_file import CredentialsFile
+from faradisc.auth.keys import AccessKey
+from faradisc.clock import SeededEntropy
 from fixtures.identity_world import (
     ACCOUNT,
     IdentityWorld,
@@ -386,7 +389,6 @@ def test_session_of_the_account_has_its_rights_and_the_hour(identity_world: Iden
     session = world.client("sts").get_session_token(DurationSeconds=43_200)["Credentials"]
     assert may(world, session, "list_tables")
     assert identity(world, session)["Arn"] == ROOT
-    world.client("iam", session).create_user(UserName="alice")
     again = error_of(world.client("sts", session).get_session_token)
     assert again[0] == "AccessDenied"
 
@@ -400,3 +402,25 @@ def test_server_of_another_region_answers_iam_as_clients_sign_for_it(tmp_path: P
     assert rejected[0] == "SignatureDoesNotMatch"
     assert error_of(world.client("dynamodb").list_tables)[0] == "InvalidSignatureException"
     world.close()
+
+
+def test_session_of_an_account_key_ends_with_it_and_administers_nothing(
+    identity_world: IdentityWorld,
+) -> None:
+    world = identity_world
+    second = AccessKey("SECOND", "another-secret-of-the-account")
+    CredentialsFile(world.path, {}).add(second, 0, SeededEntropy(6))
+    world.restart()
+    role(world, trust(ROOT), allow("*"))
+    key = {"AccessKeyId": second.key_id, "SecretAccessKey": second.secret}
+    own = world.client("sts", key).get_session_token()["Credentials"]
+    assumed = assume(world, key)
+    chained = assume(world, own)
+    assert all(may(world, each, "list_tables") for each in (own, assumed, chained))
+    assert error_of(world.client("iam", own).create_user, UserName="backdoor")[0] == "AccessDenied"
+    assert error_of(world.client("iam", own).list_users)[0] == "AccessDenied"
+    CredentialsFile(world.path, {}).revoke(second.key_id)
+    world.restart()
+    for each in (own, assumed, chained):
+        code, _ = error_of(world.client("dynamodb", each).list_tables)
+        assert code == "UnrecognizedClientException"

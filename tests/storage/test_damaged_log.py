@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from faradisc.cli.check import check
+from faradisc.storage import format as data_format
 from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks
@@ -112,13 +113,53 @@ def test_a_torn_tail_that_was_never_acknowledged_is_no_damage(tmp_path: Path) ->
     assert stored_keys(tmp_path) >= acknowledged_keys()
 
 
-def test_a_missing_or_torn_record_is_no_damage(tmp_path: Path) -> None:
-    crashed(tmp_path, commits=20)
-    record = tmp_path / SYNC_RECORD_FILE
+def torn(record: Path) -> None:
     record.write_bytes(b"\0" * 10)
+
+
+def emptied(record: Path) -> None:
+    record.write_bytes(b"")
+
+
+def zeroed(record: Path) -> None:
+    record.write_bytes(bytes(record.stat().st_size))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, torn, emptied, zeroed])
+def test_missing_record_is_refused_until_it_is_accepted(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    """Without the record nothing would miss what is cut off the log."""
+    crashed(tmp_path, commits=20)
+    cut_half(the_log(tmp_path))
+    damage(tmp_path / SYNC_RECORD_FILE)
+    for _ in range(2):
+        with pytest.raises(Corruption, match=r"SYNCED is missing or damaged.*check --recover"):
+            open_rocks(tmp_path, durability="inline")
+        with pytest.raises(Corruption, match="SYNCED is missing"), read_only_rocks(tmp_path):
+            pass
+    recovered = CliRunner().invoke(check, ["--recover", str(tmp_path)])
+    assert recovered.exit_code == 0, recovered.output
+    assert "nothing says whether commits are lost" in recovered.output
     run(open_rocks(tmp_path, durability="inline").close())
-    record.unlink()
+
+
+def test_directory_of_an_earlier_release_gets_its_record(tmp_path: Path) -> None:
+    crashed(tmp_path, commits=20)
+    (tmp_path / "FORMAT").write_text("faradisc storage format 2\n")
+    (tmp_path / SYNC_RECORD_FILE).unlink()
+    with read_only_rocks(tmp_path):
+        pass
     assert stored_keys(tmp_path) >= acknowledged_keys(20)
+    (tmp_path / SYNC_RECORD_FILE).unlink()
+    with pytest.raises(Corruption, match="SYNCED is missing"):
+        open_rocks(tmp_path, durability="inline")
+
+
+def test_start_that_was_killed_before_there_were_data_is_repeated(tmp_path: Path) -> None:
+    data_format.prepare(tmp_path, data=tmp_path / "rocks" / "CURRENT")
+    run(open_rocks(tmp_path, durability="inline").close())
+    assert stored_keys(tmp_path) == set()
 
 
 def test_check_recover_accepts_the_loss_and_reports_its_range(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def _open(place: Path) -> RocksStore:
 def test_a_new_directory_gets_a_format_file_and_its_parents(tmp_path: Path) -> None:
     place = tmp_path / "some" / "where"
     run(_open(place).close())
-    assert (place / "FORMAT").read_bytes() == b"faradisc storage format 2\n"
+    assert (place / "FORMAT").read_bytes() == b"faradisc storage format 2\nwith sync record\n"
     assert sorted(each.name for each in place.iterdir()) == ["FORMAT", "OWNER", "SYNCED", "rocks"]
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
+import pytest
 
 from faradisc.engine.throughput.settings import parse_config
 from faradisc.server.tracing import TraceFile
@@ -176,3 +179,26 @@ def test_a_trace_is_there_while_the_server_runs_and_after_it_was_killed(tmp_path
             time.sleep(0.1)
         server.kill()
     assert [each.get("op") for each in lines(file)][-1] == "PutItem"
+
+
+@pytest.mark.parametrize("what", ["readable", "hashed", "encrypted"])
+def test_keys_of_encrypted_tables_are_hashes_and_others_on_request(
+    worlds: Callable[..., World], tmp_path: Path, what: str
+) -> None:
+    trace = TraceFile(str(tmp_path / "trace"), 0, hashed=what == "hashed")
+    limiter = SimpleNamespace(kind="Table", arn="arn:table/T", direction="W")
+    for key, sort in ((b"PATIENT-4711", b"x"), (b"PATIENT-4711", b"y"), (b"other", b"x")):
+        charge: Any = SimpleNamespace(limiter=limiter, key=sha256(key).digest()[:16] + key + sort)
+        charge.half_units, charge.eventual = 2, False
+        trace.request(0, "PutItem", "T", [charge], key=key.decode(), encrypted=what == "encrypted")
+    trace.close()
+    text = (tmp_path / "trace").read_text()
+    assert ("PATIENT" in text) == (what == "readable")
+    assert (b"PATIENT".hex() in text) == (what == "readable")
+    _, first, second, third = lines(tmp_path / "trace")
+    assert first["key"] == second["key"] != third["key"]
+    places = [bytes.fromhex(each["charges"][0][2]) for each in (first, second, third)]
+    assert len(set(places)) == 3
+    assert [place[:16] for place in places] == [
+        sha256(key).digest()[:16] for key in (b"PATIENT-4711",) * 2 + (b"other",)
+    ]

@@ -110,7 +110,10 @@ class FileKeyring:
         return known
 
     def identity_of_session(self, session: Session) -> Identity | None:
-        """Returns None when the user or role is no longer there."""
+        """Returns None when the user or role is no longer there, or the account's key that it began with."""
+        of_user = session.origin.startswith("arn:") or (not session.origin and session.kind != "account")
+        if not of_user and session.origin not in self._keys:
+            return None
         if session.kind == "account":
             arn = f"arn:aws:iam::{self.account}:root"
             root = Principal(arn, self.account, "account", user_id=self.account, issued_s=session.issued_s)

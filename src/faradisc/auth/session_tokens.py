@@ -41,6 +41,9 @@ class Session:
     transitive: tuple[str, ...] = ()
     """Keys of tags that a session of another role inherits."""
     source_identity: str = ""
+    origin: str = ""
+    """Who asked for the first session of a chain: an access key of the account, with which the session ends,
+    or the ARN of a user. Rates count it too."""
 
 
 def sealing_key(file_key: bytes) -> bytes:

@@ -105,14 +105,18 @@ def _recover(directory: Path) -> dict[str, Any] | None:
     """Opens the store with the readable part of its log. Returns the lost commits, None if there are none."""
     from faradisc.storage.immediate import run  # noqa: PLC0415
     from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
-    from faradisc.storage.rocks_files import unrecoverable  # noqa: PLC0415
-    from faradisc.storage.sync_record import forget  # noqa: PLC0415
+    from faradisc.storage.rocks_files import is_record_missing, unrecoverable  # noqa: PLC0415
+    from faradisc.storage.sync_record import begin  # noqa: PLC0415
 
     lost = unrecoverable(directory.absolute())
-    if lost is None:
+    is_missing = is_record_missing(directory)
+    if lost is None and not is_missing:
         return None
-    forget(directory)
+    begin(directory)
     run(open_rocks(directory, durability="inline").close())
+    if lost is None:
+        text = "the sync record was missing, so nothing says whether commits are lost"
+        return {"changes": None, "first_commit": None, "last_commit": None, "text": text}
     return {
         "changes": lost.changes,
         "first_commit": lost.recovered.version + 1 if lost.recovered.version else None,

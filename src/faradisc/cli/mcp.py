@@ -20,9 +20,9 @@ def mcp(*, url: str, region: str | None, write: bool) -> None:
     `--url aws` is Amazon DynamoDB.
     """
     try:
-        from faradisc.tools.mcp.server import made  # noqa: PLC0415 - an extra, and slow to import
+        from faradisc.tools.mcp.server import made, run  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
         missing = str(error.name).partition(".")[0]
         fail(f"mcp needs {missing}, which is not installed. Run: pip install 'faradisc[mcp]'", 2)
     chosen = region or os.environ.get("AWS_REGION") or "us-east-1"
-    made(None if url == "aws" else url, chosen, write=write).run()
+    run(made(None if url == "aws" else url, chosen, write=write))

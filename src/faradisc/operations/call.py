@@ -91,6 +91,8 @@ class Call(Parameters):
     """Whom policies limit; None for requests with all rights, and for those of the database itself."""
     body: bytes | None = None
     """The JSON text of an ExecuteStatement, whose tokens depend on how numbers are spelled."""
+    access_key_id: str = ""
+    """That a request to another service was signed with."""
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -117,7 +117,8 @@ def _described(backend: Backend, table: Table, index: str | None) -> dict[str, A
     if setting is None:
         return {**described, "ContributorInsightsStatus": "DISABLED"}
     until_ns = setting.changed_ns + backend.catalog.transition_ns
-    status = setting.status(changing=backend.clock.now_ns() < until_ns)
+    changing = not backend.catalog.short and backend.clock.now_ns() < until_ns
+    status = setting.status(changing=changing)
     return {**described, "ContributorInsightsStatus": status, "ContributorInsightsMode": setting.mode}
 
 

@@ -75,7 +75,8 @@ async def write_transaction(
         outcomes = await apply_transaction(backend.store, actions, None, backend.conflicts)
         return _report(call, actions, outcomes)
     owner = backend.catalog.namespace(call.region, call.account) or call.account
-    token = Token.of(owner, client_token, fingerprint)
+    encrypted = any(table.state.sealing is not None for table in call.tables)
+    token = Token.of(owner, client_token, fingerprint, hashed=encrypted)
     tokens, clock = backend.tokens, backend.clock
     tokens.begin(token)
     try:

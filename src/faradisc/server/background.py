@@ -13,7 +13,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 
-from faradisc.errors import StorageError
+from faradisc.errors import ApiError, StorageError
 from faradisc.storage.api import Closed
 
 _log = logging.getLogger(__name__)
@@ -54,8 +54,9 @@ async def keep_working(
 
 def _log_failure(error: Exception, failures: int) -> None:
     words = "background work failed %d times in a row and is tried again: %s"
-    # An error of the disk, such as a damaged block, needs no traceback; a bug does.
-    _log.error(words, failures, error, exc_info=None if isinstance(error, StorageError) else error)
+    # An error of the disk, such as a damaged block, needs no traceback, nor a denied key; a bug does.
+    is_bug = not isinstance(error, StorageError | ApiError)
+    _log.error(words, failures, error, exc_info=error if is_bug else None)
 
 
 async def pause(pause_s: float, stop: asyncio.Event) -> None:

@@ -139,7 +139,8 @@ def _trace(settings: ServerSettings, clock: Clock) -> TraceFile | None:
     from faradisc.server.tracing import TraceFile  # noqa: PLC0415 - few servers record
 
     try:
-        return TraceFile(settings.record_trace, clock.now_ns())
+        hashed = settings.trace_keys == "hashed"
+        return TraceFile(settings.record_trace, clock.now_ns(), hashed=hashed)
     except OSError as mistake:
         raise SettingsError(f"The trace cannot be written: {mistake}.") from mistake
 

@@ -1,7 +1,8 @@
 """`--rate-limit`, `--rate-limit-address`: requests per second of one principal, and from one address.
 
 Token buckets that hold a second's requests, at least one. An address is tested before its signature is
-verified, a principal afterwards: a user, each session of a role, or else an access key.
+verified, a principal afterwards: a user, each session of a role, or else an access key. Who asked for a
+session is tested too, so that many sessions of one principal have the rate of one together.
 """
 
 from __future__ import annotations
@@ -56,5 +57,9 @@ class LimitedAuthenticator:
         credential = self._authenticate(request, service)
         if self._principals is not None:
             identity = credential.identity
-            self._principals.take(credential.access_key_id if identity is None else identity.principal.arn)
+            names = {credential.access_key_id if identity is None else identity.principal.arn}
+            if identity is not None and identity.session is not None and identity.session.origin:
+                names.add(identity.session.origin)
+            for name in sorted(names):
+                self._principals.take(name)
         return credential

@@ -169,7 +169,10 @@ class RequestReader:
         self._target = self._target + piece if self._target else piece
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._arriving[name.lower()] = value
+        name = name.lower()
+        if name in self._arriving and name == b"host":
+            self._stop(HTTPStatus.BAD_REQUEST)
+        self._arriving[name] = value
 
     def on_headers_complete(self) -> None:
         headers = self._headers = self._arriving
@@ -180,6 +183,8 @@ class RequestReader:
                 self._stop(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         if len(headers) > HEADERS_MAX:
             self._stop(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        if b"host" not in headers and self._parser.get_http_version() != "1.0":
+            self._stop(HTTPStatus.BAD_REQUEST)  # RFC 9112 section 3.2, as for two
         if len(self._target) > TARGET_BYTES_MAX:
             self._stop(HTTPStatus.REQUEST_URI_TOO_LONG)
         if int(headers.get(b"content-length", 0)) > REQUEST_BODY_BYTES_MAX:

@@ -131,6 +131,9 @@ class ServerSettings:
     rate_limit: float = _setting(0.0, "Requests per second of one user, session or access key; 0 for any.")
     rate_limit_address: float = _setting(0.0, "Requests per second from one address; 0 for any.")
     record_trace: str = _setting("", "File to record the traffic in, for `faradisc plan --trace`.")
+    trace_keys: str = _setting(
+        "readable", "Keys in a recorded trace: readable, or hashed; those of encrypted tables always are."
+    )
     admin: str = _setting(
         "auto",
         "Serve /_faradisc and /metrics: on, off, or auto: on addresses that only this machine reaches; "
@@ -148,6 +151,8 @@ class ServerSettings:
         """Raises SettingsError."""
         if not 0 <= self.port <= PORT_MAX:
             raise SettingsError(f"The port {self.port} is not between 0 and {PORT_MAX}.")
+        if self.trace_keys not in ("readable", "hashed"):
+            raise SettingsError(f"--trace-keys is readable or hashed, not {self.trace_keys!r}.")
         if not re.fullmatch(r"[0-9]{12}", self.account):
             raise SettingsError(f"The account {self.account!r} is not a number of 12 digits.")
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", self.region):

@@ -1,7 +1,9 @@
 """The FORMAT file: the format version of a data directory.
 
-One line of text, `faradisc storage format <version>`, read before anything else in the directory. It is
-written through a temporary file, fsync and rename, so it exists complete or not at all.
+A line of text, `faradisc storage format <version>`, read before anything else in the directory, and a second
+one, `with sync record`: a start without such a record fails (sync_record.py). Directories of earlier releases
+lack it until they are opened for writing. The file is written through a temporary file, fsync and rename, so
+it exists complete or not at all.
 
 Each change of anything on disk takes the next number and a paragraph here and in docs/formats/storage.md; a
 release opens every earlier format and rejects a later one.
@@ -25,6 +27,7 @@ from faradisc.storage.api import Corruption, Full, IOFailed, NewerFormat, Unwrit
 FORMAT_VERSION = 2
 FORMAT_FILE = "FORMAT"
 _MAGIC = "faradisc storage format "
+_RECORDED = "with sync record\n"
 
 
 def prepare(directory: Path, *, data: Path) -> int:
@@ -90,18 +93,23 @@ def _read(directory: Path) -> int | None:
     except FileNotFoundError:
         return None
     line = text.decode("ascii", "replace")
-    number = line.removeprefix(_MAGIC).removesuffix("\n")
+    number = line.removeprefix(_MAGIC).removesuffix(_RECORDED).removesuffix("\n")
     if not line.startswith(_MAGIC) or not number.isdecimal() or int(number) < 1:
         raise Corruption(f"{directory / FORMAT_FILE} is not a {FORMAT_FILE} file of a data directory.")
     return int(number)
 
 
+def is_recorded(directory: Path) -> bool:
+    """Whether a sync record belongs to a data directory. Raises OSError."""
+    return (directory / FORMAT_FILE).read_bytes().endswith(_RECORDED.encode())
+
+
 def write(directory: Path, version: int) -> None:
-    """Writes the FORMAT file atomically. Raises OSError."""
+    """Writes the FORMAT file atomically; a sync record must be there. Raises OSError."""
     path = directory / FORMAT_FILE
     draft = directory / f"{FORMAT_FILE}.new"
     with open(draft, "wb") as file:
-        file.write(f"{_MAGIC}{version}\n".encode("ascii"))
+        file.write(f"{_MAGIC}{version}\n{_RECORDED}".encode("ascii"))
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, path)

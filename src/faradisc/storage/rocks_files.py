@@ -17,7 +17,13 @@ from rocksdict import AccessType, BlockBasedOptions, Cache, DbClosedError, DBCom
 from faradisc.errors import StorageError
 from faradisc.storage import format as data_format
 from faradisc.storage.api import Closed, Corruption, Full, InUse, IOFailed
-from faradisc.storage.sync_record import LostCommits, lost_commits
+from faradisc.storage.sync_record import (
+    SYNC_RECORD_FILE,
+    LostCommits,
+    begin,
+    is_recorded,
+    lost_commits,
+)
 from faradisc.storage.upgrade import upgrade
 
 MB = 1024 * 1024
@@ -79,6 +85,10 @@ def open_files(directory: Path) -> Rdict:
             data_format.sync_directory(directory)
         elif files.stat().st_mode & 0o077:  # created by an earlier release, readable by all users
             files.chmod(0o700)
+        if not (files / "CURRENT").exists():
+            begin(directory)
+            data_format.sync_directory(directory)
+        check_recorded(directory)
         if lost := unrecoverable(directory):
             raise damaged_log(directory, lost)
         db = Rdict(str(files), options())
@@ -91,6 +101,10 @@ def open_files(directory: Path) -> Rdict:
             raise data_format.unwritable(files, PermissionError(errno.EACCES, str(error))) from error
         raise translated(error) from error
     try:
+        if not data_format.is_recorded(directory):
+            if not is_recorded(directory):
+                begin(directory, db.latest_sequence_number())
+            data_format.write(directory, version)
         if version < data_format.FORMAT_VERSION:
             upgrade(directory, db, version)
         (directory / OWNER_FILE).write_text(f"{os.getpid()}\n")
@@ -101,6 +115,22 @@ def open_files(directory: Path) -> Rdict:
         db.close()
         raise translated(error) from error
     return db
+
+
+def is_record_missing(directory: Path) -> bool:
+    """Whether a store has no sync record although one belongs to it. Raises OSError."""
+    has_data = (directory / ROCKS_DIRECTORY / "CURRENT").exists()
+    return has_data and data_format.is_recorded(directory) and not is_recorded(directory)
+
+
+def check_recorded(directory: Path) -> None:
+    """Raises Corruption when the sync record is missing; OSError."""
+    if is_record_missing(directory):
+        raise Corruption(
+            f"{directory / SYNC_RECORD_FILE} is missing or damaged, so nothing says whether the write-ahead "
+            "log is complete. Nothing was changed. Restore it from a copy, or run `faradisc check --recover` "
+            "on the directory to go on with what is there."
+        )
 
 
 def unrecoverable(directory: Path) -> LostCommits | None:

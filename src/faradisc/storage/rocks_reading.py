@@ -18,7 +18,7 @@ from faradisc.storage import format as data_format
 from faradisc.storage.api import Corruption, IOFailed
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import RocksStore
-from faradisc.storage.rocks_files import ROCKS_DIRECTORY, damaged_log, options, translated
+from faradisc.storage.rocks_files import ROCKS_DIRECTORY, check_recorded, damaged_log, options, translated
 from faradisc.storage.sync_record import lost_commits
 from faradisc.storage.upgrade import READABLE_FROM
 
@@ -39,6 +39,7 @@ def read_only_rocks(directory: Path) -> Iterator[RocksStore]:
             f"The data in {directory} has storage format {version}, which is not read any more; open it once "
             "with `faradisc serve`, which upgrades it."
         )
+    check_recorded(directory)
     acknowledged = lost_commits(directory, 0)  # before the log: a server that writes goes on meanwhile
     with tempfile.TemporaryDirectory(prefix="faradisc-read-") as links:
         db = _opened(files, Path(links))

@@ -13,7 +13,8 @@ The file has `SLOTS` slots of 28 bytes, used in turn, all numbers big-endian:
     turn        8 bytes   counts the records; turn modulo `SLOTS` is the slot
     checksum    4 bytes   CRC-32 of the 24 bytes before it
 
-A torn slot does not count. The older slots bound the commits that a damaged log can have lost.
+A torn slot does not count. The older slots bound the commits that a damaged log can have lost. The file
+exists before the store does, and FORMAT says so; then a start without a whole slot fails too.
 """
 
 from __future__ import annotations
@@ -74,6 +75,9 @@ class SyncRecord:
         _write_at(self._file, slot, self._turn % SLOTS * _SLOT_BYTES)
         self._turn += 1
 
+    def fileno(self) -> int:
+        return self._file
+
     def close(self) -> None:
         os.close(self._file)
 
@@ -89,9 +93,20 @@ def lost_commits(directory: Path, recovered: int) -> LostCommits | None:
     return LostCommits(known, found[-1], found[-1].sequence - recovered)
 
 
-def forget(directory: Path) -> None:
-    """Removes the record, so that a start accepts what is there. Raises OSError."""
+def begin(directory: Path, sequence: int = 0) -> None:
+    """Begins a new record, on disk, so that a start accepts what is there. Raises OSError."""
     (directory / SYNC_RECORD_FILE).unlink(missing_ok=True)
+    record = SyncRecord(directory)
+    try:
+        record.write(Position(sequence, 0))
+        os.fsync(record.fileno())
+    finally:
+        record.close()
+
+
+def is_recorded(directory: Path) -> bool:
+    """Whether the record has a whole slot. Raises OSError."""
+    return bool(_read(directory))
 
 
 def _read(directory: Path) -> list[tuple[int, Position]]:

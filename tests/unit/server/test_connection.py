@@ -123,14 +123,14 @@ def test_other_connections_are_served_while_a_request_waits(
 
 def test_chunked_bodies(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
-        head = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         async with serve(echo) as server, server.client() as client:
             answer = await client.ask(head + b"3\r\nabc\r\n2;ext=1\r\nde\r\n0\r\nTrailer: dropped\r\n\r\n")
             assert answer.body == b"5:abcde"
             await client.send(head + b"1\r\nx")
             await client.send(b"\r\n0\r\n\r\n")
             assert (await client.answer()).body == b"1:x"
-        assert [list(request.headers) for request in echo.requests] == [[b"transfer-encoding"]] * 2
+        assert [list(request.headers) for request in echo.requests] == [[b"host", b"transfer-encoding"]] * 2
 
     run(scenario())
 
@@ -184,7 +184,7 @@ def test_gzip_passes_through_both_ways(serve: Any, run: Run) -> None:
 def test_head_has_the_length_and_no_body(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
-            await client.send(b"HEAD / HTTP/1.1\r\n\r\n" + post(b"next"))
+            await client.send(b"HEAD / HTTP/1.1\r\nHost: x\r\n\r\n" + post(b"next"))
             assert (await client.answer(to_head=True)).headers[b"content-length"] == b"2"
             assert (await client.answer()).body == b"4:next"
 
@@ -194,7 +194,9 @@ def test_head_has_the_length_and_no_body(serve: Any, run: Run, echo: Any) -> Non
 def test_expect_100_continue(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
-            await client.send(b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n")
+            await client.send(
+                b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+            )
             assert (await client.answer()).status == 100
             assert (await client.ask(b"ok")).body == b"2:ok"
             # A client that does not wait for leave gets none.
@@ -207,7 +209,8 @@ def test_100_continue_comes_after_earlier_answers(serve: Any, run: Run, latch: A
     async def scenario() -> None:
         async with serve(latch) as server, server.client() as client:
             await client.send(
-                post(b"first") + b"POST / HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+                post(b"first")
+                + b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
             )
             await latch.arrival()
             latch.let_go()
@@ -279,18 +282,18 @@ MALFORMED = {
     "bad version": b"POST / HTTP/9.9\r\n\r\n",
     "HTTP/2 preface": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    "length is no number": b"POST / HTTP/1.1\r\nContent-Length: abc\r\n\r\n",
-    "empty length": b"POST / HTTP/1.1\r\nContent-Length:\r\n\r\n",
-    "negative length": b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
-    "two lengths": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-    "overflowing length": b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
-    "length and chunks": b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0",
-    "unknown transfer coding": b"POST / HTTP/1.1\r\nTransfer-Encoding: zip\r\n\r\n",
-    "bad chunk size": b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
-    "space in header name": b"POST / HTTP/1.1\r\nbad name: x\r\n\r\n",
-    "control in header value": b"POST / HTTP/1.1\r\nx: a\x00b\r\n\r\n",
+    "length is no number": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: abc\r\n\r\n",
+    "empty length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length:\r\n\r\n",
+    "negative length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    "two lengths": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+    "overflowing length": b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    "length and chunks": b"PUT / HTTP/1.1\r\nHost:\r\nContent-Length:1\r\nTransfer-Encoding:chunked\r\n\r\n0",
+    "unknown transfer coding": b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: zip\r\n\r\n",
+    "bad chunk size": b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    "space in header name": b"POST / HTTP/1.1\r\nHost: x\r\nbad name: x\r\n\r\n",
+    "control in header value": b"POST / HTTP/1.1\r\nHost: x\r\nx: a\x00b\r\n\r\n",
     "bare line feeds": b"POST / HTTP/1.1\nHost: x\n\n",
-    "CONNECT": b"CONNECT example.com:443 HTTP/1.1\r\n\r\n",
+    "CONNECT": b"CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n",
 }
 
 
@@ -327,7 +330,9 @@ def test_requests_before_the_malformed_one_are_answered(serve: Any, run: Run, la
 def test_declared_body_over_16_mib_is_rejected_before_it_is_read(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
-            await client.send(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % (REQUEST_BODY_BYTES_MAX + 1))
+            await client.send(
+                b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % (REQUEST_BODY_BYTES_MAX + 1)
+            )
             await assert_refused(client, 413)
         assert echo.requests == []
 
@@ -349,7 +354,9 @@ def test_chunked_body_over_16_mib_is_rejected(serve: Any, run: Run, echo: Any) -
     async def scenario() -> None:
         chunk = b"100000\r\n" + bytes(1 << 20) + b"\r\n"
         async with serve(echo) as server, server.client() as client:
-            await client.send(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk * 17)
+            await client.send(
+                b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk * 17
+            )
             await assert_refused(client, 413)
 
     run(scenario())
@@ -359,7 +366,7 @@ def test_a_body_in_chunks_of_one_byte(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
             await client.send(
-                b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+                b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + b"1\r\nx\r\n" * 20_000
                 + b"0\r\n\r\n"
             )
@@ -383,7 +390,7 @@ OVERSIZED_HEADS = {
 def test_oversized_heads_are_rejected(serve: Any, run: Run, echo: Any, headers: bytes, status: int) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
-            await client.send(b"POST / HTTP/1.1\r\n" + headers + b"\r\n")
+            await client.send(b"POST / HTTP/1.1\r\nHost: x\r\n" + headers + b"\r\n")
             await assert_refused(client, status)
         assert echo.requests == []
 
@@ -406,7 +413,7 @@ def test_long_target_is_rejected(serve: Any, run: Run, echo: Any) -> None:
 def test_endless_trailers_are_rejected(serve: Any, run: Run, echo: Any) -> None:
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
-            await client.send(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
+            await client.send(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
             await client.send(b"".join(b"x%d: 1\r\n" % number for number in range(100_000)))
             await assert_refused(client, 431)
 
@@ -548,5 +555,23 @@ def test_drain_aborts_a_request_that_never_ends(serve: Any, run: Run, latch: Any
             assert not server.listener.shared.connections
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
                 await client.answer()
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n", 400),
+        (b"GET /metrics HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 400),
+        (b"GET / HTTP/1.0\r\n\r\n", 200),
+        (b"GET / HTTP/1.1\r\nHost:\r\n\r\n", 200),
+    ],
+)
+def test_request_has_one_host(serve: Any, run: Any, echo: Any, head: bytes, status: int) -> None:
+    async def scenario() -> None:
+        async with serve(echo) as server, server.client() as client:
+            assert (await client.ask(head)).status == status
 
     run(scenario())

@@ -12,7 +12,7 @@ from faradisc.server import connection as limits
 from faradisc.server.connection import Connection
 from faradisc.server.shared import Shared
 
-REQUEST = b"POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody"
+REQUEST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
 
 
 class Transport:

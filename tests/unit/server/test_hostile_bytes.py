@@ -20,11 +20,11 @@ SEEDS = 1500
 REQUESTS = (
     b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
     b"POST /?a=b HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}",
-    b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x=y\r\nd\r\n0\r\nT: v\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost:\r\nTransfer-Encoding:chunked\r\n\r\n3\r\nabc\r\n1;y\r\nd\r\n0\r\nT: v\r\n\r\n",
     b"GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n",
-    b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n",
-    b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nz",
-    b"POST / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc",
+    b"HEAD / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nz",
+    b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 3\r\n\r\nabc",
     b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
 )
 TOKENS = (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.task_store import BULK, EXPORT, FAILED, IMPORT, Task, TaskStore
+from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.table import Table
 from faradisc.errors import StorageError
@@ -126,6 +127,11 @@ class ExchangeService:
         except StorageError:
             self._release(job, task)
             raise
+        except KeyDenied as denied:
+            self._release(job, task)
+            log.error("%s has ended: %s", task.arn, denied)
+            await self._end(job, task, str(denied))
+            return True
         except Exception as error:
             self._release(job, task)
             await self._count_failure(job, task, error)
@@ -144,10 +150,12 @@ class ExchangeService:
         if failures < TRIES:
             self.failures[task.arn] = failures
             return
+        await self._end(job, task, f"An internal error ended it: {type(error).__name__}: {error}")
+
+    async def _end(self, job: Job, task: Task, message: str) -> None:
         await self.tasks.reload(task)
         self.stale.discard(task.arn)
         if task.running:
-            message = f"An internal error ended it: {type(error).__name__}: {error}"
             await job.fail(task, FAILED, message)
 
     def _job(self, kind: str) -> Job:

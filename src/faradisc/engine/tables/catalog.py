@@ -76,7 +76,7 @@ class Catalog(TableLookup):
         async def attempt() -> Table:
             namespace = self.namespace(region, account)
             present = self._tables.get((namespace, name))
-            if present is not None and self._current_state_of(present) is not None:
+            if present is not None and self._current_state_of(present, end_early=self.short) is not None:
                 raise ResourceInUseException(f"Table already exists: {name}")
             # `names` is slow, but does not count tables whose deletion has ended.
             if len(self._tables) >= TABLES_MAX <= len(self.names(region, account)):

@@ -234,7 +234,8 @@ class TableLookup:
     def filling(self, job: bytes) -> Iterator[tuple[Table, Derived]]:
         """Yields what a kind of job is to fill, with its table."""
         for noted in self.background_index.unfilled():
-            table = self._current_state_of(noted)
+            end_early = self.short and noted.state.status == "UPDATING"
+            table = self._current_state_of(noted, end_early=end_early)
             if table is None:
                 continue
             for each in table.derived:

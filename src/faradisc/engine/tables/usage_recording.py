@@ -147,6 +147,7 @@ def trace(
             attributes=attributes,
             item_bytes=size,
             changed_bytes=changed,
+            encrypted=table.state.sealing is not None,
         )
 
 

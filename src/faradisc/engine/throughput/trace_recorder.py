@@ -44,9 +44,11 @@ class TraceRecorder(Protocol):
         attributes: Sequence[str] | None,
         item_bytes: int | None,
         changed_bytes: int | None,
+        encrypted: bool,
     ) -> None:
         """Records a request and its charges.
 
+        `encrypted`: whether the table is, so that no key may be readable in the trace.
         `refused`: the reason of a throttle, or None. `attributes`: those that a page was asked for, None for
         all. `item_bytes`: of the item that a write has made, else None. `changed_bytes`: of the attributes
         that a write has changed in an item that existed, else None.

@@ -6,6 +6,8 @@ taken effect. The tokens part has two kinds of rows:
     `t` owner token              -> JSON: fingerprint of the request, expiry, sizes to charge a replay with
     `x` expiry (8 bytes) token   -> nothing; finds expired tokens in order
 
+Where a transaction has an encrypted table, a hash takes the place of the token, which can say what it is
+about.
 Both are written and removed together. A background job removes expired ones; nothing here waits for the disk
 between the first read of a transaction and its commit.
 
@@ -65,6 +67,8 @@ class Tokens:
         """
         (row,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
         token.found = row
+        if row is None:
+            (row,) = await self._store.get(TOKENS_PART, (token.other_key,), for_update=True)
         if row is None:
             return None
         stored = orjson.loads(row[1])
@@ -127,14 +131,20 @@ class Token:
     """A ClientRequestToken with the fingerprint of its request."""
 
     key: bytes
+    other_key: bytes
+    """Under which the same token is stored by a transaction with encrypted tables, or without."""
     fingerprint: str
     found: Row | None = None
     """The row that `Tokens.find` has found."""
 
     @classmethod
-    def of(cls, owner: str, token: str, request: dict[str, Any]) -> Token:
+    def of(cls, owner: str, token: str, request: dict[str, Any], *, hashed: bool = False) -> Token:
         """owner: account and region of the transaction; the same token of another owner is another token.
-        request: the parameters that must be equal when the token is used again.
+        request: the parameters that must be equal when the token is used again. hashed: store a hash of it.
         """
         fingerprint = sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
-        return cls(b"t" + owner.encode() + b"\x00" + token.encode(), fingerprint)
+        start, text = b"t" + owner.encode() + b"\x00", token.encode()
+        readable, hash_of_it = start + text, start + sha256(text).hexdigest().encode()
+        if hashed:
+            return cls(hash_of_it, readable, fingerprint)
+        return cls(readable, hash_of_it, fingerprint)

@@ -41,6 +41,7 @@ async def answer_other_service(
         check_members(operation, document, len(body))
         region = credential.region or executor.region
         call = Call(operation.name, document, True, region, executor.account)
+        call.access_key_id = credential.access_key_id
         if credential.identity is not None:
             call.caller = caller_of(credential.identity, request)
             if not service.tests_rights:

@@ -61,6 +61,7 @@ class Ask:
     """Condition keys of the request, lower-cased."""
     session: Session | None
     """The caller's, of temporary credentials."""
+    access_key_id: str
     keyring: FileKeyring
     now_s: int
     entropy: Entropy

@@ -78,6 +78,7 @@ class Iam:
             policies=Policies() if identity is None else identity.policies,
             context=_context(call, now_s),
             session=None if identity is None else identity.session,
+            access_key_id=call.access_key_id,
             keyring=keyring,
             now_s=now_s,
             entropy=self._entropy,
@@ -88,7 +89,7 @@ class Iam:
         """Raises AccessDenied."""
         action = f"{self._name}:{ask.operation}"
         resource, entity = self._resource(operation, ask)
-        if ask.session is not None and ask.session.kind == "user":  # iam.md section 8.4
+        if ask.session is not None and ask.session.kind != "role":  # iam.md section 8.4
             raise AccessDenied(f"Cannot call {action} with credentials of GetSessionToken")
         context = dict(ask.context)
         for key, value in getattr(entity, "tags", {}).items():

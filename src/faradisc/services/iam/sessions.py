@@ -51,7 +51,10 @@ def _check_mfa(ask: Ask) -> None:
 def _credentials(ask: Ask, *, seconds: int, **members: Any) -> Members:
     expires_s = ask.now_s + seconds
     made = new_key(ask.entropy, expires_s=expires_s)
-    session = Session(made.secret, issued_s=ask.now_s, expires_s=expires_s, **members)
+    origin = ask.access_key_id if ask.caller.kind == "account" else ask.caller.arn
+    if ask.session is not None:
+        origin = ask.session.origin
+    session = Session(made.secret, issued_s=ask.now_s, expires_s=expires_s, origin=origin, **members)
     return {
         "Credentials": {
             "AccessKeyId": made.key_id,

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+import anyio
 from mcp.server.mcpserver import MCPServer
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 
 from faradisc import __version__
 from faradisc.tools.console.endpoint import Endpoint
@@ -25,3 +31,40 @@ def made(url: str | None, region: str, *, write: bool) -> MCPServer:
     if write:
         add_writing(server, endpoint)
     return server
+
+
+_ID = re.compile(r'"id"\s*:\s*(?:(\d{1,18})\b|"([^"\\]{1,200})")')
+
+
+def run(server: MCPServer) -> None:
+    """Serves on standard input and output until the input ends."""
+    anyio.run(_serve, server)
+
+
+async def _serve(server: MCPServer) -> None:
+    """Answers lines that are no message, such as one with half a surrogate pair; the package drops them."""
+    sender, receiver = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    served = server._lowlevel_server
+    async with stdio_server() as (read, write), anyio.create_task_group() as group:
+
+        async def forward() -> None:
+            async with sender:
+                async for message in read:
+                    if isinstance(message, Exception):
+                        await write.send(SessionMessage(_rejection(message)))
+                    else:
+                        await sender.send(message)
+
+        group.start_soon(forward)
+        await served.run(receiver, write, served.create_initialization_options())
+
+
+def _rejection(error: Exception) -> JSONRPCError:
+    """Returns the answer to a line that is no message, with the id that it seems to have."""
+    found = _ID.search(next((str(each["input"]) for each in getattr(error, "errors", list)()), ""))
+    number = None if found is None else int(found[1]) if found[1] else found[2]
+    return JSONRPCError(
+        jsonrpc="2.0",
+        id=number,
+        error=ErrorData(code=PARSE_ERROR, message="The line is not a JSON-RPC message."),
+    )
