@@ -57,6 +57,21 @@ BODIES: dict[str, Callable[[int], Body]] = {
     "nulls_of_a_list": lambda size: _put({"L": [{"NULL": True}] * (size // 15)}),
     "nothings_of_a_list": lambda size: _put({"L": [{}] * (size // 4)}),
     "nothings_of_an_unknown_member": lambda size: ("ListTables", b'{"a":[{}' + b",{}" * (size // 3 - 10)),
+    "pairs_of_an_unknown_member": lambda size: (
+        "ListTables",
+        b'{"a":[{}' + b',{"":{}}' * (size // 8 - 10) + b"]}",
+    ),
+    "closed_nothings_of_an_unknown_member": lambda size: (
+        "BatchWriteItem",
+        b'{"a":[{}' + b",{}" * (size // 3 - 10) + b"]}",
+    ),
+    "brackets_in_strings_of_a_set": lambda size: _put({"SS": ["[{[{[,:"] * (size // 10)}),
+    "shortest_values_of_a_batch": lambda size: (
+        "BatchWriteItem",
+        b'{"RequestItems":{"Flat":[{"PutRequest":{"Item":{"id":{"S":"a"},"x":{"L":[{"L":[]}'
+        + b',{"L":[]}' * (size // 9 - 20)
+        + b"]}}}}]}}",
+    ),
     "json_nulls_of_a_list": lambda size: _put({"L": [None] * (size // 6)}),
     "attributes": lambda size: _json(
         "PutItem", {"TableName": "Flat", "Item": {key: {"S": ""} for key in _unique("a", size // 24)}}
