@@ -208,7 +208,7 @@ class Connection(asyncio.Protocol):
         """Handles an unfinished body: counts its bytes, and sends `100 Continue` if it is awaited."""
         reader = self._reader
         self._since = self._shared.ticks
-        if reader.body_bytes > COUNTED_BYTES_MIN and not self._hold(reader.body_bytes):
+        if reader.body_bytes > COUNTED_BYTES_MIN and not self._hold(reader.body_bytes, is_body=True):
             self._shared.load.shed += 1
             reader.reject(HTTPStatus.SERVICE_UNAVAILABLE)
         elif reader.awaits_continue and not self._running and not self._queue:
@@ -228,12 +228,12 @@ class Connection(asyncio.Protocol):
         elif self._reader.state is LAST:
             self._pause_reading()
 
-    def _hold(self, size: int) -> bool:
+    def _hold(self, size: int, *, is_body: bool = False) -> bool:
         """Counts the bytes that this connection holds. Returns False when all together hold too much."""
         if size == self._held:
             return True
         before, self._held = self._held, size
-        return self._shared.load.hold(before, size)
+        return self._shared.load.hold(before, size, is_body=is_body)
 
     def _pause_reading(self) -> None:
         if self._is_reading and self._transport is not None and not self._transport.is_closing():

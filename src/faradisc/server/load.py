@@ -31,6 +31,8 @@ from faradisc.limits import KB, MB
 CONNECTIONS_MAX = 4096
 WAITING_MAX = 2048
 HELD_BYTES_MAX = 256 * MB
+BODY_BYTES_MAX = 128 * MB
+"""Of the same, where a body grows: for each of its bytes, parsing may take as many again."""
 FOUND_MAX = 64
 """Connections found in one pass over all of them."""
 TICKS_MIN = 5
@@ -48,6 +50,7 @@ class Load:
     """Open at once; one address may have half of them, unless it is this machine's own."""
     waiting_max: int = WAITING_MAX
     held_bytes_max: int = HELD_BYTES_MAX
+    body_bytes_max: int = BODY_BYTES_MAX
     held_bytes: int = 0
     """Of unfinished bodies and unsent answers, of connections that hold COUNTED_BYTES_MIN."""
     excess: int = 0
@@ -55,10 +58,11 @@ class Load:
     shed: int = 0
     """Connections and requests that were rejected for one of the limits."""
 
-    def hold(self, before: int, after: int) -> bool:
+    def hold(self, before: int, after: int, *, is_body: bool = False) -> bool:
         """Replaces a connection's `before` bytes by `after`. Returns False when the sum is over the limit."""
         self.held_bytes += after - before
-        return after <= before or self.held_bytes <= self.held_bytes_max
+        most = min(self.held_bytes_max, self.body_bytes_max) if is_body else self.held_bytes_max
+        return after <= before or self.held_bytes <= most
 
     def shortened(self, ticks: int, connections: int) -> int:
         """Returns a limit of time, which is shorter the fewer connections are free, once half are not."""

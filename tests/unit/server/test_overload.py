@@ -396,3 +396,11 @@ def test_new_clients_are_served_beside_any_mixture_of_stalled_ones(serve: Serve,
 )
 def test_time_of_a_head_shrinks_as_connections_run_short(connections: int, expected: int) -> None:
     assert Load(connections_max=100).shortened(60, connections) == expected
+
+
+def test_growing_bodies_have_a_bound_below_that_of_answers() -> None:
+    load = Load(held_bytes_max=100, body_bytes_max=50)
+    assert load.hold(0, 50, is_body=True)
+    assert not load.hold(0, 1, is_body=True)
+    assert load.hold(0, 49)
+    assert not load.hold(0, 1)
