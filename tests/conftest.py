@@ -21,6 +21,7 @@ pytest_plugins = [
     "fixtures.served",
     "fixtures.cluster",
     "fixtures.patroni",
+    "fixtures.places",
     "fixtures.shards",
     "fixtures.sharded_nodes",
     "fixtures.streamed",

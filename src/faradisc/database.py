@@ -51,6 +51,8 @@ from faradisc.storage.api import Stale, Store
 if TYPE_CHECKING:
     from faradisc.engine.cluster.cluster import Cluster
     from faradisc.operations.access.authorizer import Authorizer
+    from faradisc.services.administration.places import Places
+    from faradisc.storage.postgres.routed import RoutedStore
 
 T = TypeVar("T")
 
@@ -110,7 +112,13 @@ COMMON_SETTINGS = (
 class Database:
     """Executes operations on a store. Used by one thread (one event loop) at a time."""
 
-    def __init__(self, backend: Backend, settings: Settings, cluster: Cluster | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        settings: Settings,
+        cluster: Cluster | None = None,
+        places: RoutedStore | None = None,
+    ) -> None:
         self.backend = backend
         """The parts of the database: store, catalog, clock, exchange, backups and the others."""
         self.settings = settings
@@ -156,6 +164,15 @@ class Database:
             Job("restores", backend.restores.step),
             Job("recovery periods", backend.periods.step),
         )
+        self.places: Places | None = None
+        """Where the tables are, on a store of several places."""
+        if places is not None:
+            # Few stores have several.
+            from faradisc.services.administration.places import Places  # noqa: PLC0415
+
+            self.places = Places(places, catalog, backend.clock)
+            own += (Job("loads of the places", self.places.step),)
+            leased += (Job("moves of tables", self.places.mover.step, lost=self.places.mover.lost),)
         if cluster is not None:
             jobs = self._jobs_of(cluster)
             self._keeping_up = Workers(jobs)
@@ -200,6 +217,7 @@ class Database:
         backup_storage: BackupStorage | None = None,
         address: str = "",
         keys: KeyService | None = None,
+        places: RoutedStore | None = None,
     ) -> Database:
         """Opens the database in a store. Raises StorageError.
 
@@ -209,6 +227,7 @@ class Database:
         keys: holds the master keys of encrypted tables, and is closed with the database.
         locations: where exports are written and imports are read; without them there are none.
         address: that other nodes of a shared store show of this one.
+        places: the store, if it has, or may get, several places.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
@@ -217,6 +236,7 @@ class Database:
         if store.shared:
             from faradisc.engine.cluster.cluster import Cluster  # noqa: PLC0415 - few stores are shared
             from faradisc.engine.cluster.leases import fenced  # noqa: PLC0415
+            from faradisc.engine.cluster.nodes import SEVERAL_PLACES  # noqa: PLC0415
 
             cluster = await Cluster.join(
                 store,
@@ -228,6 +248,7 @@ class Database:
                     **{name: getattr(settings, name) for name in COMMON_SETTINGS},
                     "backups": (backup_storage or MemoryBackupStorage).kind,
                     "buckets": locations is not None,
+                    SEVERAL_PLACES: places is not None,
                 },
             )
             store = fenced(store)
@@ -269,7 +290,7 @@ class Database:
             catalog,
             clock,
             entropy,
-            Tokens(store),
+            Tokens(store, places),
             KinesisDelivery(store, catalog, clock, entropy, kinesis),
             exchange,
             backups,
@@ -280,11 +301,15 @@ class Database:
             ttl_change_interval_s=settings.ttl_change_interval_s,
             yield_control=settings.yield_control,
         )
-        database = cls(backend, settings, cluster)
+        database = cls(backend, settings, cluster, places)
         await database.other_services.load()
         if cluster is not None:
             database.other_services.share(cluster.broadcast, cluster.follow)
         return database
+
+    def problems(self) -> list[str]:
+        """Returns a sentence for each thing that takes away some tables only."""
+        return [] if self.places is None else self.places.problems()
 
     async def run_large(self, work: Callable[[], T], request: HttpRequest) -> T:
         """Returns what `work` returns; a server runs it on another thread. Raises Overloaded."""

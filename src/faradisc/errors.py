@@ -68,9 +68,6 @@ class ValidationException(ApiError):
     namespace = VALIDATE
 
 
-EMPTY_NAME = "Empty attribute name"
-
-
 class RequestRuleError(ValidationException):
     """A ValidationException that PutItem, UpdateItem and DeleteItem prefix with "1 validation error
     detected: ": of values, expression syntax, unused and mixed parameters.

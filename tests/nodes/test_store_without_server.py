@@ -82,7 +82,7 @@ def test_what_is_no_store_is_a_sentence_and_nothing_is_created(postgres_dsn: str
         for store, text in (
             (f"postgres:{missing}", "holds no PostgreSQL."),
             (postgres_dsn, "holds no tables of Faradisc in its schema test_"),
-            ("mysql://h/d", "--store is postgresql://user@host/database, or postgres:DIRECTORY"),
+            ("mysql://h/d", "--store is postgresql://user@host/database, several of them, a file"),
             ("postgresql://u:SECRET@127.0.0.1:1/d", "PostgreSQL does not answer"),
         ):
             # A directory of the environment is one of backups.

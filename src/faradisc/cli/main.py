@@ -24,6 +24,7 @@ _COMMANDS = {
     "mcp": "mcp.mcp",
     "migrate": "migrate.migrate",
     "nodes": "nodes.nodes",
+    "place": "places.place",
     "plan": "plan.plan",
     "restore": "backups.restore",
     "seed": "seed.seed",

@@ -31,7 +31,7 @@ def nodes(url: str, *, store: str | None, as_json: bool) -> None:
 
     A server is dead 10 seconds after its last heartbeat; the others then take over its jobs.
     """
-    found = _stored(store) if store else _served(url)
+    found, problems = _stored(store) if store else _served(url)
     if as_json:
         click.echo(json.dumps(found))
         return
@@ -45,39 +45,56 @@ def nodes(url: str, *, store: str | None, as_json: bool) -> None:
         for each in found
     ]
     print_table(("node", "address", "version", "status", "heartbeat", "jobs"), rows)
+    for sentence in problems:
+        click.echo(sentence, err=True)
 
 
 def _jobs(node: dict[str, Any]) -> str:
     return ", ".join(node["leases"]) or "-"
 
 
-def _served(url: str) -> list[dict[str, Any]]:
+def _served(url: str) -> tuple[list[dict[str, Any]], list[str]]:
+    found: list[dict[str, Any]] = json.loads(page(url, "GET", "/_faradisc/nodes"))
+    problems: list[str] = json.loads(page(url, "GET", "/health/ready")).get("problems", [])
+    return found, problems
+
+
+def page(url: str, method: str, path: str, document: object = None) -> bytes:
+    """Returns an administration page of a server; ends the command with a sentence if there is none."""
     from faradisc.errors import Unreachable  # noqa: PLC0415
     from faradisc.tools.transfer.endpoints import Remote  # noqa: PLC0415 - botocore is slow to import
 
     try:
         with closing(Remote(url, None, local=True)) as server:
-            status, body = server.page("GET", "/_faradisc/nodes")
-        found: list[dict[str, Any]] = json.loads(body) if status == 200 else []
-    except (Unreachable, ValueError) as error:
+            status, body = server.page(method, path, json.dumps(document or {}).encode())
+        answer = json.loads(body)
+    except Unreachable as error:
         fail(str(error))
-    if status != 200:
+    except ValueError:
+        answer = {}
+    if status == 400 and "error" in answer:
+        fail(str(answer["error"]))
+    if status not in (200, 503):
         fail(
-            f"{url} answered {status} to GET /_faradisc/nodes: it is not a Faradisc server, or its "
+            f"{url} answered {status} to {method} {path}: it is not a Faradisc server, or its "
             "administration does not accept this address or these credentials."
         )
-    return found
+    return body
 
 
-def _stored(place: str) -> list[dict[str, Any]]:
+def _stored(place: str) -> tuple[list[dict[str, Any]], list[str]]:
     from faradisc.clock import SystemClock  # noqa: PLC0415 - for this option only
     from faradisc.engine.cluster.nodes import described_nodes  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415
     from faradisc.server.settings import ServerSettings, SettingsError  # noqa: PLC0415
+    from faradisc.storage.postgres.routed import RoutedStore  # noqa: PLC0415
 
     try:
         with opened_shared(ServerSettings(store=place)) as (store, run):
             found: list[dict[str, Any]] = run(described_nodes(store, SystemClock()))
-            return found
+            if not isinstance(store, RoutedStore):
+                return found, []
+            run(store.recovery.step())
+            return found, store.recovery.problems()
     except (StorageError, SettingsError) as error:
         fail(str(error))

@@ -32,7 +32,7 @@ from faradisc.engine.transactions.writing import (
     apply_transaction,
     reject_transaction,
 )
-from faradisc.errors import EMPTY_NAME, ValidationException
+from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition, Update
 from faradisc.language.expressions.clauses import bind_action
 from faradisc.limits import TRANSACTION_BYTES_MAX
@@ -80,7 +80,8 @@ async def write_transaction(
     tokens, clock = backend.tokens, backend.clock
     tokens.begin(token)
     try:
-        sizes = await tokens.find(token, clock.now_ns())
+        changes = [action.change for action in actions if action.change is not None]
+        sizes = await tokens.find(token, clock.now_ns(), [change.part for change in changes])
         if sizes is not None:
             return _replayed(call, actions, sizes)
         outcomes = await apply_transaction(
@@ -124,7 +125,7 @@ def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
     members: dict[str, Any] = element[kind]
     subject: Item = members["Item"] if kind == "Put" else members["Key"]
     if kind == "Put" and "" in subject:
-        raise ValidationException(EMPTY_NAME)
+        raise ValidationException("Empty attribute name")
     # errors.md section 4, captured: very deep values are found after errors of the action's expressions.
     deep = not call.values_ok and has_deep_value(subject)
     if not deep:

@@ -9,6 +9,7 @@
     GET  /_faradisc/clock                the database's time;  POST {"advance_s": 300} moves a virtual one
     GET  /_faradisc/jobs                 progress of background work
     GET  /_faradisc/nodes                the servers over one PostgreSQL, with the jobs that each one runs
+    GET  /_faradisc/places               several PostgreSQLs, with the tables at each;  POST moves tables
     POST /_faradisc/expire               deletes expired items now
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
@@ -25,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from dataclasses import asdict
 from inspect import isawaitable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote
 
 import orjson
@@ -38,6 +39,9 @@ from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server.load import Load
 from faradisc.server.origins import host_name, is_local
 from faradisc.services.administration.throughput import AdminError, NoSuchTable
+
+if TYPE_CHECKING:
+    from faradisc.services.administration.places import Places
 
 PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"
@@ -175,6 +179,23 @@ async def _advance(page: PageRequest) -> Any:
     return await page.administration.advance(wanted.get("advance_s"))
 
 
+def _places(page: PageRequest) -> Places:
+    if page.database.places is None:
+        raise AdminError("All tables are at one place: --store names one PostgreSQL, or there is none.")
+    return page.database.places
+
+
+async def _listed_places(page: PageRequest) -> Any:
+    places = _places(page)
+    if page.query_string == "balance":
+        return {"proposals": [{"table": name, "to": number} for name, number in await places.proposals()]}
+    return await places.document()
+
+
+async def _change_places(page: PageRequest) -> Any:
+    return await _places(page).change(page.body())
+
+
 def _begin_check(page: PageRequest) -> HttpResponse:
     begun = page.database.checks.begin()
     return _answer(page.database.checks.document(), 202 if begun else 409)
@@ -183,7 +204,13 @@ def _begin_check(page: PageRequest) -> HttpResponse:
 def _metrics(page: PageRequest) -> HttpResponse:
     from faradisc.server.exposition import CONTENT_TYPE, exposition  # noqa: PLC0415 - at the first scrape
 
-    return HttpResponse(200, exposition(page.database.accounts(), page.pages.load), CONTENT_TYPE, None, None)
+    return HttpResponse(
+        200,
+        exposition(page.database.accounts(), page.pages.load, page.database.places),
+        CONTENT_TYPE,
+        None,
+        None,
+    )
 
 
 _PAGES: Final[dict[str, dict[str, Handler]]] = {
@@ -200,6 +227,7 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "clock": {"GET": lambda page: page.administration.clock(), "POST": _advance},
     "jobs": {"GET": lambda page: page.administration.jobs(page.region, page.account)},
     "nodes": {"GET": lambda page: page.administration.nodes()},
+    "places": {"GET": _listed_places, "POST": _change_places},
     "expire": {"POST": lambda page: page.administration.expire_now()},
     "check": {"GET": lambda page: page.database.checks.document(), "POST": _begin_check},
     "metrics": {"GET": _metrics},

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import (
@@ -25,6 +25,9 @@ from prometheus_client.registry import Collector
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.metrics.metric_store import Dimensions
 from faradisc.server.load import Load
+
+if TYPE_CHECKING:
+    from faradisc.services.administration.places import Places
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -45,10 +48,14 @@ _BOUNDS: Final = [1 << exponent for exponent in range(4, 25)]
 _LATENCY: Final = "SuccessfulRequestLatency"
 
 
-def exposition(accounts: Iterable[tuple[str, ResourceRegistry]], load: Load) -> bytes:
-    """Returns the metrics of the process, and of these accounts by namespace."""
+def exposition(
+    accounts: Iterable[tuple[str, ResourceRegistry]], load: Load, places: Places | None = None
+) -> bytes:
+    """Returns the metrics of the process, of these accounts by namespace, and of the places of its store."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Metrics(load, list(accounts)))
+    if places is not None:
+        registry.register(_PlaceMetrics(places))
     text: bytes = generate_latest(registry)
     return text
 
@@ -93,6 +100,27 @@ class _Metrics(Collector):
                 buckets.append(("+Inf", sum(counts.values())))
                 family.add_metric((namespace, table, operation), buckets, micros / 1e6)
         return family
+
+
+class _PlaceMetrics(Collector):
+    def __init__(self, places: Places) -> None:
+        self._places = places
+
+    def collect(self) -> Iterator[Metric]:
+        labels = ("place", "address")
+        up = GaugeMetricFamily("faradisc_place_up", "1: this server reaches the place.", labels=labels)
+        old = "Prepared transactions that no server has ended for seconds."
+        left = GaugeMetricFamily("faradisc_place_prepared_transactions", old, labels=labels)
+        age = "Age of the oldest of them."
+        oldest = GaugeMetricFamily("faradisc_place_oldest_prepared_seconds", age, labels=labels)
+        load = GaugeMetricFamily("faradisc_place_load", "Units per second of its tables.", labels=labels)
+        for state in self._places.states():
+            which = (str(state.number), state.address)
+            up.add_metric(which, float(not state.failure))
+            left.add_metric(which, len(state.prepared))
+            oldest.add_metric(which, max((each.age_s for each in state.prepared), default=0.0))
+            load.add_metric(which, state.load)
+        yield from (up, left, oldest, load)
 
 
 def _latencies(account: ResourceRegistry) -> dict[tuple[str, str], tuple[int, Counter[int]]]:

@@ -40,6 +40,7 @@ async def open_database(settings: ServerSettings, clock: Clock, address: str = "
     try:
         return await Database.open(
             store,
+            places=store if settings.has_places else None,  # type: ignore[arg-type]
             settings=Settings(
                 **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
                 yield_control=Turns().take,
@@ -139,7 +140,10 @@ async def open_shared(settings: ServerSettings, *, create: bool = True) -> Store
     from faradisc.storage.postgres.sharded import open_sharded  # noqa: PLC0415
     from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415
 
-    if settings.is_private_postgres:
+    store: Store
+    if settings.has_places:
+        store = await _open_places(settings, create=create)
+    elif settings.is_private_postgres:
         store = await open_private(Path(settings.store.partition(":")[2]), create=create)
     elif is_sharded(settings.store):
         store = await open_sharded(settings.store, create=create)
@@ -152,3 +156,30 @@ async def open_shared(settings: ServerSettings, *, create: bool = True) -> Store
             await store.close()
             raise SettingsError(f"{settings.directory} cannot be created: {error.strerror}.") from error
     return store
+
+
+async def _open_places(settings: ServerSettings, *, create: bool) -> Store:
+    from faradisc.storage.postgres.joining import Named, named, open_places  # noqa: PLC0415 - few servers
+    from faradisc.storage.postgres.store import join_private  # noqa: PLC0415
+
+    if not settings.is_private_postgres:
+        more = None if settings.store_file is None else lambda: _addresses_now(settings)
+        return await open_places([named(each) for each in settings.addresses], create=create, more=more)
+    joined: list[Named] = []
+    try:
+        for directory in settings.private_directories:
+            joined.append(Named(*await join_private(directory, create=create)))
+    except BaseException:
+        for each in joined:
+            if each.leave is not None:
+                each.leave()
+        raise
+    return await open_places(joined, create=create)
+
+
+def _addresses_now(settings: ServerSettings) -> list[str]:
+    """Returns what the file of the places names; nothing while it cannot be read."""
+    try:
+        return settings.addresses
+    except SettingsError:
+        return []

@@ -22,6 +22,7 @@ ENVIRONMENT_PREFIX = "FARADISC_"
 PORT_MAX = 65_535
 TIME_SCALE_MAX = 86_400
 SECONDS_MAX = 3_155_760_000
+PRIVATE_PLACES_MAX = 16
 
 
 class SettingsError(Exception):
@@ -66,8 +67,9 @@ class ServerSettings:
     store: str = _setting(
         "",
         "PostgreSQL that holds the data of any number of servers: postgresql://..., or a private one: "
-        "postgres:DIRECTORY.",
+        "postgres:DIRECTORY. Tables are spread over several addresses, or those in the lines of a file.",
     )
+    places: int = _setting(1, "Private PostgreSQLs that --store postgres:DIRECTORY spreads the tables over.")
     memory: bool = _setting(False, "Keep all data in memory; it is lost when the process ends.")
     region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
@@ -212,6 +214,8 @@ class ServerSettings:
             raise SettingsError("--backup-bucket is a bucket of an S3 endpoint: give --s3-endpoint too.")
         if self.store:
             self._check_store()
+        elif self.places != 1:
+            raise SettingsError("--places needs --store postgres:DIRECTORY.")
         if not self.memory and not self.data_dir:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
 
@@ -236,7 +240,8 @@ class ServerSettings:
         if self.is_private_postgres:
             return f"PostgreSQL in {os.path.abspath(self.store.partition(':')[2])}"
         if self.store:
-            return f"PostgreSQL at {self.store.partition('://')[2].rpartition('@')[2].partition('?')[0]}"
+            shown = [each.partition("://")[2].rpartition("@")[2].partition("?")[0] for each in self.addresses]
+            return f"PostgreSQL at {', '.join(shown)}"
         return os.path.abspath(self.data_dir)
 
     def _check_store(self) -> None:
@@ -248,10 +253,55 @@ class ServerSettings:
                 "Servers with --store follow the machine's clock: --virtual-clock and --time-scale need "
                 "a data directory or --memory."
             )
-        if not self.is_private_postgres and not self.store.startswith(("postgresql://", "postgres://")):
+        if self.is_private_postgres:
+            if not 1 <= self.places <= PRIVATE_PLACES_MAX:
+                raise SettingsError(f"--places is a number from 1 to {PRIVATE_PLACES_MAX}.")
+            return
+        if self.places != 1:
+            raise SettingsError("--places is for --store postgres:DIRECTORY; otherwise name each PostgreSQL.")
+        found = self.addresses
+        if not found or not all(each.startswith(("postgresql://", "postgres://")) for each in found):
             raise SettingsError(
-                "--store is postgresql://user@host/database, or postgres:DIRECTORY for a private PostgreSQL."
+                "--store is postgresql://user@host/database, several of them, a file with one on each line, "
+                "or postgres:DIRECTORY for a private PostgreSQL."
             )
+
+    @property
+    def store_file(self) -> Path | None:
+        """The file that names the places, if `store` is one."""
+        if not self.store or "://" in self.store or self.is_private_postgres:
+            return None
+        return Path(self.store)
+
+    @property
+    def addresses(self) -> list[str]:
+        """The PostgreSQLs that are not private, home first. Raises SettingsError."""
+        if self.store_file is None:
+            return self.store.split()
+        try:
+            lines = self.store_file.read_text().splitlines()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise SettingsError(f"--store {self.store!r} is no address, and no file: {reason}.") from error
+        return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
+
+    @property
+    def has_places(self) -> bool:
+        """Whether the store has, or may get, several places."""
+        return bool(
+            (self.is_private_postgres and len(self.private_directories) > 1)
+            or self.store_file is not None
+            or len(self.store.split()) > 1
+        )
+
+    @property
+    def private_directories(self) -> list[Path]:
+        """The directories of private PostgreSQLs, that of home first, with those that were used before."""
+        home = Path(self.store.partition(":")[2])
+        count = self.places
+        while (home / f"place-{count}").exists():
+            count += 1
+        return [home, *(home / f"place-{number}" for number in range(1, count))]
 
     @property
     def is_private_postgres(self) -> bool:

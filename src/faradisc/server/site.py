@@ -12,7 +12,7 @@ such a request gets 503, after which every SDK tries again.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -59,7 +59,12 @@ class Site:
             if path == METRICS_PATH or path.startswith(PREFIX):
                 return self._administration(request)
             if path in (LIVE_PATH, READY_PATH) and request.method in ("GET", "HEAD"):
-                return _page(*self._status(path), reason=self._reason() if path == READY_PATH else "")
+                ready = path == READY_PATH
+                return _page(
+                    *self._status(path),
+                    reason=self._reason() if ready else "",
+                    problems=executor.problems() if ready and executor is not None else (),
+                )
             if executor is None:
                 return _unavailable()
         rejection = self._origins.rejection(request) if self._origins is not None else None
@@ -89,8 +94,12 @@ class Site:
         return "" if failure is None else str(failure)
 
 
-async def _page(status: int, word: str, *, reason: str = "") -> HttpResponse:
-    document = {"status": word, "reason": reason} if reason else {"status": word}
+async def _page(status: int, word: str, *, reason: str = "", problems: Sequence[str] = ()) -> HttpResponse:
+    document: dict[str, Any] = {"status": word}
+    if reason:
+        document["reason"] = reason
+    if problems:
+        document["problems"] = problems
     return HttpResponse(status, orjson.dumps(document) + b"\n", b"application/json", None, None)
 
 

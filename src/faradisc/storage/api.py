@@ -50,6 +50,18 @@ Row = tuple[int, bytes]
 
 PART_BYTES_MAX = 255
 
+HOME_PREFIX = bytes(4)
+"""A store can have several places, each of which can be away without the others. Parts whose names have the
+same first 4 bytes are at one place, or by their fifth byte at several; those with this prefix are at the
+first, except `companion` parts. Where a new part is put depends on the other parts of its first commit."""
+COMPANION_PREFIX = HOME_PREFIX + b"\x01"
+
+
+def companion(place: int) -> Part:
+    """Returns the part for rows of the system that belong beside parts of a place."""
+    return COMPANION_PREFIX + (bytes([place]) if place else b"")
+
+
 EMBEDDED_SLOTS = 4
 NETWORKED_SLOTS = 16
 """`Store.slots` of engines in this process, and behind a network. Tables keep the number they were made

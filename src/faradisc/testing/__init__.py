@@ -1,4 +1,4 @@
-"""For tests of programs: the pytest plugin, assertions about requests, and a class for Testcontainers."""
+"""For tests: the pytest plugin and assertions about requests; a failing store and a seeded event loop."""
 
 from faradisc.testing.assertions import Units, assert_no_scans, assert_units
 

@@ -497,9 +497,9 @@ def test_a_wrong_password_is_a_sentence(server: PrivatePostgres, dsn: str) -> No
 def test_tables_of_a_newer_format_are_not_opened(dsn: str) -> None:
     async def play() -> None:
         async with opened(dsn) as (_, beside):
-            await beside.execute("UPDATE kv_meta SET value = 2 WHERE name = 'format'")
+            await beside.execute("UPDATE kv_meta SET value = 3 WHERE name = 'format'")
             with pytest.raises(
-                NewerFormat, match="format 2, of a later release; this one knows formats up to 1"
+                NewerFormat, match="format 3, of a later release; this one knows formats up to 2"
             ):
                 await open_postgres(dsn)
 

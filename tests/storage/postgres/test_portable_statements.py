@@ -35,6 +35,8 @@ AT_RUN_TIME = {
     "DDL": r"\b(?:CREATE|ALTER|DROP|TRUNCATE|VACUUM|REINDEX)\b",
     "a statement made of text": r"\bEXECUTE\b",
 }
+OF_PLACES = {"joining.py", "moving.py", "place.py", "placement.py", "recovery.py", "routed.py"}
+"""A store of several places has an undivided PostgreSQL at each."""
 ANY_PART = {
     "DELETE FROM kv_caller WHERE at <": "forgets old callers, wherever they are, and needs no one state",
     "SELECT part, gen INTO p, g FROM kv_garbage LIMIT 1": "looks for work; the work itself names its part",
@@ -53,7 +55,7 @@ def strings() -> list[str]:
     """Returns the SQL in the engine's modules; what is formatted into it is left out."""
     found: list[str] = []
     for path in sorted(PACKAGE.iterdir(), key=lambda each: each.name):
-        if not path.name.endswith(".py"):
+        if not path.name.endswith(".py") or path.name in OF_PLACES:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -81,7 +83,7 @@ def test_columns_and_arguments_have_types_that_are_everywhere_the_same() -> None
         for column in re.split(r",\s*(?![^(]*\))", table.strip())
         if not column.startswith("PRIMARY")
     ]
-    assert (len(tables), len(columns)) == (10, 37)
+    assert (len(tables), len(columns)) == (10, 38)
     assert set(columns) == COLUMN_TYPES
     heads = re.findall(r"CREATE OR REPLACE FUNCTION \w+\((.*?)\)\s*(?:RETURNS|LANGUAGE)", SCHEMA, re.DOTALL)
     arguments = {each.partition(" DEFAULT")[0].split()[-1] for head in heads for each in head.split(",")}

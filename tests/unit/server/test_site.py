@@ -20,6 +20,10 @@ class Executor:
     account = "000000000000"
     request_ids = RequestIds(SeededEntropy(1))
     store = MemoryStore()
+    has_problems = False
+
+    def problems(self) -> list[str]:
+        return ["place 1, db/faradisc: it is away"] if self.has_problems else []
 
     def knows(self, operation: str) -> bool:
         return True
@@ -56,6 +60,16 @@ def test_health_in_each_state(state: str, method: str, query: bytes) -> None:
     ready = ask(site, b"/health/ready" + query, method)
     assert ready.status == (200 if state == "ready" else 503)
     assert ready.body == b'{"status":"%b"}\n' % state.encode()
+
+
+def test_a_place_that_is_down_is_named_by_a_server_that_is_ready() -> None:
+    site = site_in("ready")
+    assert isinstance(site.executor, Executor)
+    site.executor.has_problems = True
+    ready = ask(site, b"/health/ready")
+    assert ready.status == 200
+    assert ready.body == b'{"status":"ready","problems":["place 1, db/faradisc: it is away"]}\n'
+    assert ask(site, b"/health/live").body == b'{"status":"live"}\n'
 
 
 def test_requests_before_the_database_is_open_get_503() -> None:

@@ -132,6 +132,8 @@ class Explainer:
                 )
 
     def layout(self, part: Part) -> Layout:
+        if part.startswith(keyspace.TOKENS_PART):
+            part = keyspace.TOKENS_PART  # or that of another place
         if part in SYSTEM_PARTS:
             return Layout(SYSTEM_PARTS[part], _SYSTEM_KEYS.get(part, _opaque), _json)
         if part.startswith(LEASES_PREFIX):

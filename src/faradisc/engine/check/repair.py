@@ -21,11 +21,11 @@ from faradisc.engine.check.items import check_item
 from faradisc.engine.check.problems import RepairAction, Report
 from faradisc.engine.check.reading import pages
 from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSums
-from faradisc.engine.check.system import single_tokens
+from faradisc.engine.check.system import single_tokens, token_parts
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
-from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
+from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART
 from faradisc.storage.api import Batch, Conflict, Part, Store
 
 
@@ -157,9 +157,10 @@ class Repair:
     # --- System rows ---
 
     async def _remove_single_token_rows(self) -> None:
-        async for rows in pages(self._store, TOKENS_PART):
-            single = [key for key, _ in await single_tokens(self._store, rows)]
-            await self._commit(Batch(TOKENS_PART, deletes=single))
+        for part in token_parts(part for part, _ in await self._store.parts()):
+            async for rows in pages(self._store, part):
+                single = [key for key, _ in await single_tokens(self._store, part, rows)]
+                await self._commit(Batch(part, deletes=single))
 
     async def _unlink(self, table: TableLayout) -> None:
         state = table.state

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import orjson
 
@@ -10,24 +10,30 @@ from faradisc.engine.check.inventory import Inventory
 from faradisc.engine.check.problems import Problem, RepairAction, Report
 from faradisc.engine.check.reading import Pairs, pages
 from faradisc.model.codec.keyspace import JOBS_PART, TOKENS_PART, job_keys_of
-from faradisc.storage.api import ReadOnlyStore
+from faradisc.storage.api import Part, ReadOnlyStore
 
 _WHERE = "idempotency tokens"
 _EXPIRY_AT = 9
 """Length of `x` and eight bytes of time before the token in an expiry row."""
 
 
-async def verify_tokens(store: ReadOnlyStore, report: Report) -> AsyncIterator[None]:
+async def verify_tokens(store: ReadOnlyStore, parts: Iterable[Part], report: Report) -> AsyncIterator[None]:
     """Checks that each token has its expiry row, and each expiry row its token."""
     tally = report.tally(_WHERE, "tokens")
-    async for rows in pages(store, TOKENS_PART, report):
-        report.add_all([_problem(what, key) for key, what in await single_tokens(store, rows)])
-        tally.rows += sum(key[:1] == b"t" for key, _ in rows)
-        tally.bytes += sum(len(payload) for _, payload in rows)
-        yield
+    for part in token_parts(parts):
+        async for rows in pages(store, part, report):
+            report.add_all([_problem(what, key) for key, what in await single_tokens(store, part, rows)])
+            tally.rows += sum(key[:1] == b"t" for key, _ in rows)
+            tally.bytes += sum(len(payload) for _, payload in rows)
+            yield
 
 
-async def single_tokens(store: ReadOnlyStore, rows: Pairs) -> list[tuple[bytes, str]]:
+def token_parts(parts: Iterable[Part]) -> list[Part]:
+    """Returns the parts with tokens: one, and one for each further place of the store."""
+    return sorted({TOKENS_PART, *(part for part in parts if part.startswith(TOKENS_PART))})
+
+
+async def single_tokens(store: ReadOnlyStore, part: Part, rows: Pairs) -> list[tuple[bytes, str]]:
     """Returns the keys of the rows without a counterpart, each with its problem."""
     counterparts: list[bytes] = []
     for key, payload in rows:
@@ -36,7 +42,7 @@ async def single_tokens(store: ReadOnlyStore, rows: Pairs) -> list[tuple[bytes, 
         else:
             expires_ns = _expires_of(payload)
             counterparts.append(b"" if expires_ns is None else b"x" + expires_ns.to_bytes(8, "big") + key)
-    found = await store.get(TOKENS_PART, counterparts)
+    found = await store.get(part, counterparts)
     single: list[tuple[bytes, str]] = []
     for (key, payload), counterpart in zip(rows, found, strict=True):
         if key[:1] == b"x":

@@ -93,7 +93,7 @@ class Check:
                     yield name_of(table), captured
         for stream in inventory.streams.values():
             yield stream_name(stream), verify_stream(store, stream, inventory, report)
-        yield "system rows", verify_tokens(store, report)
+        yield "system rows", verify_tokens(store, inventory.parts, report)
         yield "system rows", verify_jobs(store, inventory, report)
         if self._storage is not None:
             yield "backups", verify_backups(store, self._storage, report)

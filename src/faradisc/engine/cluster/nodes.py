@@ -31,6 +31,8 @@ FORGOTTEN_NS = 86_400_000_000_000
 """Rows of nodes that have been dead for a day are deleted."""
 SKEW_NS_MAX = 1_000_000_000
 NODES_MAX = 1000
+SEVERAL_PLACES = "several places"
+"""The setting that says whether a node was told that the store has several places, or may get them."""
 
 
 class Disagreement(StorageError):
@@ -138,8 +140,9 @@ class Nodes:
             raise Disagreement(f"{other} repairs this store; start servers when it has ended.")
 
     def _check_settings(self, other: Node) -> None:
-        for name in sorted(self._me.settings.keys() & other.settings.keys()):
-            mine, theirs = self._me.settings[name], other.settings[name]
+        # A release that does not know of places has one.
+        for name in sorted(self._me.settings.keys() & other.settings.keys() | {SEVERAL_PLACES}):
+            mine, theirs = self._me.settings.get(name, False), other.settings.get(name, False)
             if mine != theirs:
                 raise Disagreement(
                     f"{other} serves this store with {name}={theirs!r}, and {self._me} was started with "

@@ -41,7 +41,7 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import TABLES_MAX
-from faradisc.model.codec.keyspace import STREAMS_PART
+from faradisc.model.codec.keyspace import STREAMS_PART, parts_of
 from faradisc.storage.api import Batch, Stale
 
 EPOCH_BYTES = 7
@@ -332,6 +332,8 @@ class Catalog(TableLookup):
         table = self._replace(self._attach(state, 0))
         if self._store.shared:
             further += table.fences()
+            if stream is not None:  # so that a store of several places puts it beside the table
+                further.append(Batch(parts_of(stream.resource, 1)[0]))
         failure: Exception | None = None
         try:
             new_version = await self._rows.commit(state, version, numbers, further)

@@ -227,6 +227,10 @@ class TableLookup:
             self._current_state_of(table, end_early=self.short)
         return sorted(name for space, name in self._tables if space == namespace)
 
+    def tables(self) -> list[Table]:
+        """Returns the tables of all accounts and regions."""
+        return list(self._tables.values())
+
     def owned_by(self, job: str) -> list[Table]:
         """Returns the tables that a job fills."""
         return [table for table in self._tables.values() if table.state.owner_job == job]

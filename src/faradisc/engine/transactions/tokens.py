@@ -11,22 +11,25 @@ about.
 Both are written and removed together. A background job removes expired ones; nothing here waits for the disk
 between the first read of a transaction and its commit.
 
+A store of several places has a tokens part at each, so that a transaction on tables of one place stays there.
+The token is looked for where the transaction's tables are, or were in the last minutes.
+
 Source: limits.md section 8; capacity-consumption.md section 3 (what a replay reports).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from faradisc.errors import IdempotentParameterMismatchException, TransactionInProgressException
 from faradisc.limits import IDEMPOTENCY_WINDOW_S
 from faradisc.model.codec.keyspace import TOKENS_PART
-from faradisc.storage.api import Batch, Row, Stale, Store
+from faradisc.storage.api import Batch, Part, Row, Stale, Store
 
 FORGOTTEN_PER_STEP = 100
 OTHERS_NS = 60_000_000_000
@@ -38,11 +41,23 @@ Sizes = Sequence[tuple[str, int]]
 """(table as named in the request, larger image in bytes) per action of a completed transaction."""
 
 
+class Companions(Protocol):
+    """What a store of several places says of parts that are beside others."""
+
+    async def companions(self, parts: Iterable[Part]) -> Sequence[Part]:
+        """Returns the companion part where `parts` are, then those of where they were in the last minutes."""
+        ...
+
+    def all_companions(self) -> Sequence[Part]: ...
+
+
 class Tokens:
     """The tokens of one database."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, places: Companions | None = None) -> None:
+        """places: where tokens are; None: all in one part."""
         self._store = store
+        self._places = places
         self._running: set[bytes] = set()
         self._next_expiry_ns = 0
         """No token expires before this time; 0: not known."""
@@ -59,13 +74,21 @@ class Tokens:
     def end(self, token: Token) -> None:
         self._running.discard(token.key)
 
-    async def find(self, token: Token, now_ns: int) -> Sizes | None:
+    async def find(self, token: Token, now_ns: int, beside: Iterable[Part] = ()) -> Sizes | None:
         """Returns the sizes of the transaction that was completed under this token within the window, if
         any.
 
-        Raises IdempotentParameterMismatchException.
+        beside: parts of the transaction's items. Raises IdempotentParameterMismatchException.
         """
-        (row,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
+        if self._places is not None:
+            token.part, *earlier = await self._places.companions(beside)
+            for part in earlier:
+                if (done := await self._find(token, part, now_ns)) is not None:
+                    return done
+        return await self._find(token, token.part, now_ns)
+
+    async def _find(self, token: Token, part: Part, now_ns: int) -> Sizes | None:
+        (row,) = await self._store.get(part, (token.key,), for_update=True)
         token.found = row
         if row is None:
             (row,) = await self._store.get(TOKENS_PART, (token.other_key,), for_update=True)
@@ -84,10 +107,10 @@ class Tokens:
         `find` has found. Raises Stale when another node has used the token since: find it again."""
         expires_ns = now_ns + IDEMPOTENCY_WINDOW_S * 1_000_000_000
         stored = {"fingerprint": token.fingerprint, "expires_ns": expires_ns, "sizes": list(sizes)}
-        (present,) = await self._store.get(TOKENS_PART, (token.key,), for_update=True)
+        (present,) = await self._store.get(token.part, (token.key,), for_update=True)
         if present != token.found:
             raise Stale
-        batch = Batch(TOKENS_PART, checks=[(token.key, present[0] if present is not None else 0)])
+        batch = Batch(token.part, checks=[(token.key, present[0] if present is not None else 0)])
         batch.puts.append((token.key, orjson.dumps(stored)))
         batch.puts.append((expiry_key(expires_ns, token.key), b""))
         if present is not None:  # expired, or it would have been found
@@ -101,15 +124,19 @@ class Tokens:
             return False
         # A token that is added during the read lowers it again; one of another node does not.
         self._next_expiry_ns = now_ns + OTHERS_NS if self._store.shared else _NEVER_NS
-        rows = await self._store.range(TOKENS_PART, b"x", b"y", limit=FORGOTTEN_PER_STEP)
-        batch = Batch(TOKENS_PART)
+        parts = (TOKENS_PART,) if self._places is None else self._places.all_companions()
+        return any([await self._forget_in(part, now_ns) for part in parts])
+
+    async def _forget_in(self, part: Part, now_ns: int) -> bool:
+        rows = await self._store.range(part, b"x", b"y", limit=FORGOTTEN_PER_STEP)
+        batch = Batch(part)
         for expiry_key, _ in rows:
             expires_ns = int.from_bytes(expiry_key[1:9], "big")
             if expires_ns > now_ns:
                 self._next_expiry_ns = min(self._next_expiry_ns, expires_ns)
                 break
             token_key = expiry_key[9:]
-            (row,) = await self._store.get(TOKENS_PART, (token_key,), for_update=True)
+            (row,) = await self._store.get(part, (token_key,), for_update=True)
             if row is not None and orjson.loads(row[1])["expires_ns"] == expires_ns:
                 batch.checks.append((token_key, row[0]))
                 batch.deletes.append(token_key)
@@ -136,6 +163,8 @@ class Token:
     fingerprint: str
     found: Row | None = None
     """The row that `Tokens.find` has found."""
+    part: Part = TOKENS_PART
+    """Where it is."""
 
     @classmethod
     def of(cls, owner: str, token: str, request: dict[str, Any], *, hashed: bool = False) -> Token:

@@ -14,6 +14,8 @@ from faradisc.storage.postgres.errors import NO_LIBRARY, sqlstate, translated
 from faradisc.storage.postgres.pool import Connection
 
 FORMAT = 1
+PLACES_FORMAT = 2
+"""The same at the first of several places: older releases must not open it alone."""
 FUNCTIONS = 2
 """Of functions.sql; rises with every change of it. Older servers call the functions of a newer release."""
 OLDEST_VERSION = 15
@@ -133,6 +135,15 @@ def is_sharded(dsn: str) -> bool:
     return SHARDED in dsn.partition("?")[2].split("&")
 
 
+def address_of(dsn: str) -> str:
+    """Returns an address for people: hosts, database and schema, without user and password."""
+    parts = urlsplit(dsn)
+    query = dict(parse_qsl(parts.query))
+    where = parts.netloc.rpartition("@")[2] or query.get("host", "")
+    schema = f"?{query['search_path']}" if "search_path" in query else ""
+    return f"{where}{parts.path}{schema}"
+
+
 def hosts_of(dsn: str) -> list[str]:
     """Returns an address for each host of an address."""
     parts = urlsplit(dsn)
@@ -171,10 +182,13 @@ async def _first_of(attempts: Sequence[Coroutine[Any, Any, Any]]) -> Any:
     raise max(errors, key=lambda error: (sqlstate(error) != "", not isinstance(error, OSError)))
 
 
-async def prepare(connection: Connection, schema: str, *, create: bool, sharded: bool = False) -> None:
+async def prepare(
+    connection: Connection, schema: str, *, create: bool, sharded: bool = False, places: bool = False
+) -> None:
     """Creates the tables unless they exist; without `create` that is an error. Raises StorageError.
 
-    sharded: whether a store for several PostgreSQLs follows; Citus needs it.
+    sharded: whether a store for several PostgreSQLs follows; Citus needs it. places: whether this is one of
+    several places.
     """
     try:
         [(version,)] = await connection.fetch("SELECT current_setting('server_version_num')::bigint")
@@ -196,13 +210,20 @@ async def prepare(connection: Connection, schema: str, *, create: bool, sharded:
         if found is None:
             await _create(connection, schema, sharded=sharded)
             found = await _format(connection)
-        elif create and found <= FORMAT:
+        elif create and found <= PLACES_FORMAT:
             await _replace_functions(connection)
     except Exception as error:
         raise translated(error) from error
+    if found == PLACES_FORMAT:
+        if not places:
+            raise StorageError(
+                "This PostgreSQL is one of several places of a store: name all of them in --store."
+            )
+        return
     if found is None or found > FORMAT:
         raise NewerFormat(
-            f"The database has format {found}, of a later release; this one knows formats up to {FORMAT}."
+            f"The database has format {found}, of a later release; this one knows formats up to "
+            f"{PLACES_FORMAT}."
         )
 
 

@@ -11,6 +11,9 @@ DISK_FULL = "53100"
 READ_ONLY = "25006"
 STARTING = "57P03"
 CALLER_UNKNOWN = "FD001"
+NOT_HERE = "FD002"
+ABSENT = "42704"
+"""A prepared transaction of that name does not exist."""
 _SENTENCES = {
     DISK_FULL: "PostgreSQL has no room left on its disk",
     READ_ONLY: "PostgreSQL is a read-only standby; with several hosts, add target_session_attrs=read-write",
@@ -25,6 +28,10 @@ _SENTENCES = {
 
 class NotYet(IOFailed):
     """PostgreSQL runs but accepts no connections, as for some seconds after a crash."""
+
+
+class Moved(StorageError):
+    """A part is at another place than the placement map of this process says. Nothing was done."""
 
 
 def sqlstate(error: BaseException) -> str:
@@ -44,6 +51,8 @@ def translated(error: Exception) -> StorageError:
         return error
     state = sqlstate(error)
     text = str(error).partition("\n")[0]  # without details and hints
+    if state == NOT_HERE:
+        return Moved()
     if state in _SENTENCES:
         kind = {DISK_FULL: Full, STARTING: NotYet}.get(state, IOFailed)
         return kind(f"{_SENTENCES[state]}: {text}.")

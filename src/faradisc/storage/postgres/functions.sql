@@ -10,8 +10,11 @@ CREATE TABLE IF NOT EXISTS kv_changed (part bytea, k bytea, PRIMARY KEY (part, k
 -- At home, which is place 0: the places, and where the parts are whose names have a prefix of 4 bytes. `places`:
 -- numbers, a byte each; several divide the slots. `target`: where they are being moved to. `before`: where they were.
 CREATE TABLE IF NOT EXISTS kv_place (number bigint PRIMARY KEY, address bytea NOT NULL, drained bigint NOT NULL);
+-- `done`: how much is copied, of 1,000. `moved`: when that was asked for, equal for all that are moved together, or
+-- when it ended.
 CREATE TABLE IF NOT EXISTS kv_placement (
-  prefix bytea PRIMARY KEY, places bytea NOT NULL, target bytea, before bytea, moved timestamptz NOT NULL
+  prefix bytea PRIMARY KEY, places bytea NOT NULL, target bytea, before bytea, done bigint NOT NULL DEFAULT 0,
+  moved timestamptz NOT NULL
 );
 
 -- Creates the row of a part. Returns whether the part may be here.
@@ -204,17 +207,17 @@ BEGIN
 END $$;
 
 -- Rows from lo to before hi, ascending or descending, up to `rows` rows, or the row that exceeds max_bytes.
--- A row with a null key: the part has another epoch than `must`, or (settled) the version is its state, if that
--- is not 0. STABLE: the state of the calling statement.
+-- A row with a null key: the part has another epoch than `must`, or the version is the part's state, which is above
+-- `accepted`. STABLE: the state of the calling statement.
 CREATE OR REPLACE FUNCTION kv_page(
   in_part bytea, must bigint, lo bytea, hi bytea, down boolean, rows bigint, max_bytes bigint,
-  settled boolean DEFAULT false
+  accepted bigint DEFAULT NULL
 ) RETURNS TABLE (key bytea, version bigint, payload bytea) LANGUAGE plpgsql STABLE AS $$
 DECLARE g bigint; e bigint := 0; room bigint := max_bytes;
 BEGIN
-  IF settled THEN
+  IF accepted IS NOT NULL THEN
     version := kv_state(in_part);
-    IF version <> 0 THEN
+    IF version > accepted THEN
       RETURN NEXT;
       RETURN;
     END IF;

@@ -42,6 +42,8 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "max_connections": "300",
+    # One may become a place of a store that has several.
+    "max_prepared_transactions": "100",
     "shared_buffers": "256MB",
     # It has no replicas, so the log has only what a crash needs.
     "wal_level": "minimal",

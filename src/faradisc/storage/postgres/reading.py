@@ -22,19 +22,20 @@ SORTED_ROWS = 200
 """Rows per statement where long keys have to be sorted."""
 BIGGEST = (1 << 63) - 1
 ONE_ROW = """SELECT p.epoch, kv.ver, kv.v FROM kv_part p
- LEFT JOIN kv ON kv.part = p.part AND kv.gen = p.gen AND kv.k = $2 WHERE p.part = $1"""
+ LEFT JOIN kv ON kv.part = p.part AND kv.gen = abs(p.gen) AND kv.k = $2 WHERE p.part = $1"""
 ROWS = """SELECT u.n, p.epoch, kv.ver, kv.v
  FROM unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS u(part, k, n)
- LEFT JOIN kv_part p ON p.part = u.part LEFT JOIN kv ON kv.part = p.part AND kv.gen = p.gen AND kv.k = u.k"""
+ LEFT JOIN kv_part p ON p.part = u.part
+ LEFT JOIN kv ON kv.part = p.part AND kv.gen = abs(p.gen) AND kv.k = u.k"""
 _PAGE = "SELECT key, version, payload FROM kv_page($1, $2, $3, $4, $5, $6, $7)"
-_LOG = """SELECT seq, entry FROM kv_log
- WHERE part = $1 AND gen = (SELECT gen FROM kv_part WHERE part = $1) AND seq > $2
+LOG = """SELECT seq, entry FROM kv_log
+ WHERE part = $1 AND gen = (SELECT abs(gen) FROM kv_part WHERE part = $1) AND seq > $2
  ORDER BY part, gen, seq LIMIT $3"""
-_USAGE = "SELECT items, bytes FROM kv_part WHERE part = $1"
+USAGE = "SELECT items, bytes FROM kv_part WHERE part = $1"
 _PARTS = """SELECT part, seq FROM kv_part p WHERE seq > 0 OR items <> 0 OR bytes <> 0
- OR EXISTS (SELECT FROM kv WHERE kv.part = p.part AND kv.gen = p.gen) ORDER BY part"""
+ OR EXISTS (SELECT FROM kv WHERE kv.part = p.part AND kv.gen = abs(p.gen)) ORDER BY part"""
 
-_Scan = tuple[Part, bool, int | None]
+Scan = tuple[Part, bool, int | None]
 """The part, whether descending, and the epoch."""
 
 
@@ -62,14 +63,14 @@ class Reader(ABC):
             epochs = None if epoch is None else {part: epoch}
             return await self.read_many([(part, key) for key in keys], epochs=epochs)
         key = keys[0]
-        found, version, payload = await self._row(part, stored_key(key))
+        found, version, payload = await self._row(part, stored_key(key), stale_ok=stale_ok)
         if epoch is not None and found != epoch:
             raise Stale
         if version is None:
             return [None]
         return [(version, loaded(key, payload)[1])]
 
-    async def _row(self, part: Part, key: bytes) -> tuple[int | None, int | None, bytes]:
+    async def _row(self, part: Part, key: bytes, *, stale_ok: bool) -> tuple[int | None, int | None, bytes]:
         """Returns the part's epoch, the version and the payload; a version of None: absent."""
         rows = await self._fetch(ONE_ROW, part, key)
         return rows[0] if rows else (0, None, b"")
@@ -96,17 +97,19 @@ class Reader(ABC):
             return await reader._sorted_range(scan, low, hi, limit=limit, room=room)
 
     async def _page(
-        self, scan: _Scan, low: bytes, high: bytes, *, limit: int = BIGGEST, room: int = BIGGEST
+        self, scan: Scan, low: bytes, high: bytes, *, limit: int = BIGGEST, room: int = BIGGEST
     ) -> list[tuple[bytes, Row]]:
         """Returns rows as they are stored, in the order of the stored keys."""
         part, reverse, epoch = scan
-        rows = await self._fetch(_PAGE, part, epoch, low, high, reverse, limit, room)
+        return self._rows_of_page(await self._fetch(_PAGE, part, epoch, low, high, reverse, limit, room))
+
+    def _rows_of_page(self, rows: Sequence[Any]) -> list[tuple[bytes, Row]]:
         if rows and rows[0][0] is None:
             raise Stale
         return [(key, (version, payload)) for key, version, payload in rows]
 
     async def _sorted_range(
-        self, scan: _Scan, low: bytes, hi: bytes | None, *, limit: int, room: int
+        self, scan: Scan, low: bytes, hi: bytes | None, *, limit: int, room: int
     ) -> list[tuple[bytes, Row]]:
         """Does what `range` does for keys of any length: rows of one head are read together, then sorted."""
         reverse = scan[1]
@@ -150,10 +153,10 @@ class Reader(ABC):
         return answer
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
-        return [(seq, entry) for seq, entry in await self._fetch(_LOG, part, after, limit)]
+        return [(seq, entry) for seq, entry in await self._fetch(LOG, part, after, limit)]
 
     async def usage(self, part: Part) -> tuple[int, int]:
-        rows = await self._fetch(_USAGE, part)
+        rows = await self._fetch(USAGE, part)
         return (rows[0][0], rows[0][1]) if rows else (0, 0)
 
     async def parts(self) -> list[tuple[Part, int]]:

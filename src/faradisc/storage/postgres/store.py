@@ -12,16 +12,17 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, Part, Stale, Unknown
+from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, Unknown
 from faradisc.storage.postgres.connecting import connector, prepare, schema_of
 from faradisc.storage.postgres.errors import CALLER_UNKNOWN, NotYet, breaks_connection, sqlstate, translated
 from faradisc.storage.postgres.keys import stored_key, stored_payload
 from faradisc.storage.postgres.pool import Connection, Pool
 from faradisc.storage.postgres.private import PrivatePostgres
 from faradisc.storage.postgres.reading import Reader
+from faradisc.storage.postgres.share import Share, raise_for
 
 POOL_SIZE = 16
 READ_S = 10.0
@@ -32,17 +33,17 @@ LOOK_UP_S = 10.0
 START_S = 60.0
 """Longest wait at the opening for a PostgreSQL that starts or recovers."""
 LOOK_UP_PAUSE_S = 0.1
-_DONE, _CONFLICT, _STALE = range(3)
 
 _COMMIT_ONE = (
     "SELECT outcome, found_version, sequence FROM kv_commit_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
-_COMMIT = f"""SELECT outcome, found_version, at_check, sequences
+COMMIT = f"""SELECT outcome, found_version, at_check, sequences
  FROM kv_commit({", ".join(f"${n}" for n in range(1, 17))})"""
-_NEW_CALLER = "INSERT INTO kv_caller VALUES (uuid_send(gen_random_uuid()), 0, NULL, 0, now()) RETURNING id"
+NEW_CALLER = "INSERT INTO kv_caller VALUES (uuid_send(gen_random_uuid()), 0, NULL, 0, now()) RETURNING id"
 _LAST = "SELECT last, answer FROM kv_caller WHERE id = $1"
-_SEAL = "UPDATE kv_caller SET sealed = 1 WHERE id = $1 RETURNING last, answer"
-_TRIM = "DELETE FROM kv_log WHERE part = $1 AND gen = (SELECT gen FROM kv_part WHERE part = $1) AND seq < $2"
+SEAL = "UPDATE kv_caller SET sealed = 1 WHERE id = $1 RETURNING last, answer"
+_TRIM = """DELETE FROM kv_log
+ WHERE part = $1 AND gen = (SELECT abs(gen) FROM kv_part WHERE part = $1) AND seq < $2"""
 _CLEAR = "SELECT kv_clear($1)"
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 _FORGET = "DELETE FROM kv_caller WHERE at < now() - interval '1 day' AND id <> ALL ($1::bytea[])"
@@ -50,10 +51,10 @@ _SWEEP = "SELECT kv_sweep($1)"
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SELECT FROM kv_meta"
 
 
-class _Snapshot(Reader):
+class PostgresSnapshot(Reader):
     """A read-only transaction on a connection of its own. It is lost with the connection."""
 
-    def __init__(self, connection: Connection, forget: Callable[[_Snapshot], None]) -> None:
+    def __init__(self, connection: Connection, forget: Callable[[PostgresSnapshot], None]) -> None:
         self._connection = connection
         self._forget = forget
         self._turn = asyncio.Lock()
@@ -82,6 +83,19 @@ class _Snapshot(Reader):
                 await asyncio.ensure_future(self._connection.close())
 
 
+class Elsewhere(Protocol):
+    """The shares of a commit at other places than the one that decides it."""
+
+    async def prepare(self, caller: bytes | None, request: int) -> Any:
+        """Makes the shares ready for either end. Returns None, or why the commit cannot be made: a
+        StorageError, or the row of a share."""
+        ...
+
+    async def end(self, *, made: bool) -> bool:
+        """Ends the shares as the commit was decided. Returns False if one of them could not be told."""
+        ...
+
+
 class PostgresStore(Reader):
     shared = True
     slots = NETWORKED_SLOTS
@@ -96,9 +110,7 @@ class PostgresStore(Reader):
         self._connect = connect
         self._pool = Pool(connect, size)
         self._leave = leave
-        self._snapshots: set[_Snapshot] = set()
-        self._kept_callers: Sequence[bytes] = ()
-        """Those that `sweep` does not forget."""
+        self._snapshots: set[PostgresSnapshot] = set()
 
     @property
     def failure(self) -> StorageError | None:
@@ -124,7 +136,7 @@ class PostgresStore(Reader):
         if self._pool.closed:
             raise Closed
         for batch in batches:
-            _check_bytes(batch)
+            check_bytes(batch)
         if len(batches) == 1 and (key := _only_key(batches[0])) is not None:
             return await self._commit_one(batches[0], key)
         return await self._commit_many(batches) if batches else []
@@ -144,103 +156,70 @@ class PostgresStore(Reader):
         if isinstance(answer, list):
             return answer
         outcome, found, sequence = answer
-        if outcome == _STALE:
-            raise Stale
-        return Conflict(batch.part, key, found) if outcome == _CONFLICT else [sequence]
+        raise_for(outcome)
+        return Conflict(batch.part, key, found) if outcome else [sequence]
 
     async def _commit_many(self, batches: Sequence[Batch]) -> list[int] | Conflict:
-        parts = sorted({batch.part for batch in batches})
-        at = {part: n for n, part in enumerate(parts)}
-        musts: list[int | None] = [None] * len(parts)
-        fences: list[int | None] = [None] * len(parts)
-        counts, items, sizes = ([0] * len(parts) for _ in range(3))
-        checks: list[tuple[int, bytes, int]] = []
-        writes: list[tuple[int, bytes, bytes | None]] = []
-        entries: list[tuple[int, bytes]] = []
-        counts_until: list[int] = []
-        for batch in batches:
-            n = at[batch.part]
-            if batch.epoch is not None:
-                if musts[n] not in (None, batch.epoch):
-                    raise Stale
-                musts[n] = batch.epoch
-            if batch.fence is not None:
-                fences[n] = batch.fence
-            checks += [(n + 1, key, version) for key, version in batch.checks]
-            writes += [(n + 1, stored_key(key), stored_payload(key, payload)) for key, payload in batch.puts]
-            writes += [(n + 1, stored_key(key), None) for key in batch.deletes]
-            entries += [(n + 1, entry) for entry in batch.log]
-            counts[n] += len(batch.log)
-            items[n] += batch.items_delta
-            sizes[n] += batch.bytes_delta
-            counts_until.append(counts[n])
-        answer = await self._committed(
-            _COMMIT,
-            *(parts, musts, fences, counts, items, sizes),
-            *(
-                [n for n, _, _ in checks],
-                [stored_key(key) for _, key, _ in checks],
-                [v for _, _, v in checks],
-            ),
-            *(
-                [n for n, _, _ in writes],
-                [key for _, key, _ in writes],
-                [payload for _, _, payload in writes],
-            ),
-            *([n for n, _ in entries], [entry for _, entry in entries]),
-        )
-        if isinstance(answer, list):
-            sequences = answer
-        else:
-            outcome, found, at_check, sequences = answer
-            if outcome == _STALE:
-                raise Stale
-            if outcome == _CONFLICT:
-                n, key, _ = checks[at_check - 1]
-                return Conflict(parts[n - 1], key, found)
-        return [
-            sequences[at[batch.part]] - counts[at[batch.part]] + done
-            for batch, done in zip(batches, counts_until, strict=True)
-        ]
+        share = Share(batches)
+        return share.answer(await self._committed(COMMIT, *share.arguments))
 
-    async def _committed(self, statement: str, *arguments: Any) -> Any:
+    async def take(self) -> Connection:
+        """Returns a connection for one commit. Raises StorageError."""
+        return await self._pool.take(COMMIT_S)
+
+    def give(self, connection: Connection, *, broken: bool) -> None:
+        self._pool.give(connection, broken=broken)
+
+    async def _committed(self, statement: str, *arguments: Any, elsewhere: Elsewhere | None = None) -> Any:
         """Returns the row of a commit's function; or, when it was lost, the sequences of the parts.
 
-        Raises StorageError when nothing was done, and Unknown.
+        elsewhere: the shares of the commit at other places. Raises StorageError when nothing was done, and
+        Unknown.
         """
         for repeated in (False, True):
             connection = await self._pool.take(COMMIT_S)
             sent = False
+            rows: list[Any] = []
             try:
                 if connection.caller is None:
-                    [(connection.caller,)] = await connection.fetch(_NEW_CALLER)
+                    [(connection.caller,)] = await connection.fetch(NEW_CALLER)
                 connection.request += 1
-                sent = True
-                row = await self._send(connection, statement, arguments)
+                refusal = elsewhere and await elsewhere.prepare(connection.caller, connection.request)
+                if refusal is None:
+                    sent = True
+                    row = await self._send(connection, statement, arguments)
             except BaseException as error:
                 broken = not isinstance(error, Exception) or breaks_connection(error)
-                if not broken and sent:
+                if sent and not broken:
                     # The transaction has ended, but an error can also come after the commit.
                     try:
                         rows = await connection.fetch(_LAST, connection.caller)
                     except Exception:
                         broken = True
+                caller, request = connection.caller, connection.request
+                if elsewhere is not None:
+                    connection.caller = None  # its row decides what a recovery does
                 self._pool.give(connection, broken=broken)
                 if not isinstance(error, Exception):
                     raise
-                if not broken:
-                    if sent and (made := _made(rows, connection.request)) is not None:
-                        return made
-                    raise translated(error) from error
-                if sent and sqlstate(error) != CALLER_UNKNOWN:
-                    sequences = await self._look_up(connection.caller, connection.request)
-                    if sequences is not None:
-                        return sequences
-                if repeated:
+                made = _made(rows, request)
+                if broken and sent and sqlstate(error) != CALLER_UNKNOWN:
+                    made = await self.look_up(caller, request)
+                if elsewhere is not None:
+                    await elsewhere.end(made=made is not None)
+                if made is not None:
+                    return made
+                if not broken or repeated:
                     raise translated(error) from error
             else:
+                if elsewhere is not None and not await elsewhere.end(made=refusal is None and not row[0]):
+                    connection.caller = None
                 self._pool.give(connection)
-                return row
+                if isinstance(refusal, StorageError):
+                    if repeated or not isinstance(refusal, IOFailed):
+                        raise refusal
+                    continue
+                return row if refusal is None else refusal
         raise AssertionError("the second round returns or raises")
 
     async def _send(self, connection: Connection, statement: str, arguments: Sequence[Any]) -> Any:
@@ -248,7 +227,7 @@ class PostgresStore(Reader):
         [row] = await connection.fetch(statement, connection.caller, connection.request, *arguments)
         return row
 
-    async def _look_up(self, caller: bytes | None, request: int) -> list[int] | None:
+    async def look_up(self, caller: bytes | None, request: int) -> list[int] | None:
         """Returns the sequences of a commit whose answer was lost; None when it was not made.
 
         Waits while the commit is under way. Afterwards it cannot be made any more. Raises Unknown.
@@ -257,7 +236,7 @@ class PostgresStore(Reader):
         until_s = loop.time() + LOOK_UP_S
         while True:
             try:
-                rows = await self._fetch(_SEAL, caller)
+                rows = await self._fetch(SEAL, caller)
             except Closed:
                 raise Unknown("The store was closed before the outcome of a commit was known.") from None
             except StorageError as error:
@@ -288,9 +267,16 @@ class PostgresStore(Reader):
         [(now_us,)] = await self._fetch(_NOW)
         return int(now_us) * 1000
 
-    async def sweep(self, rows: int = 1000) -> bool:
-        """Deletes up to `rows` rows of cleared parts, and old callers. Returns False when none is left."""
-        await self._fetch(_FORGET, self._kept_callers)
+    async def sweep(self) -> bool:
+        await self.forget(())
+        return await self.sweep_rows()
+
+    async def forget(self, kept: Sequence[bytes]) -> None:
+        """Deletes callers of the past. kept: those that stay."""
+        await self._fetch(_FORGET, kept)
+
+    async def sweep_rows(self, rows: int = 1000) -> bool:
+        """Deletes up to `rows` rows of cleared parts. Returns False when none is left."""
         [(more,)] = await self._fetch(_SWEEP, rows)
         return bool(more)
 
@@ -302,7 +288,7 @@ class PostgresStore(Reader):
         finally:
             await snapshot.close()
 
-    async def snapshot(self) -> _Snapshot:
+    async def snapshot(self) -> PostgresSnapshot:
         if self._pool.closed:
             raise Closed
         connection = await asyncio.ensure_future(self._connect())
@@ -313,7 +299,7 @@ class PostgresStore(Reader):
             if not isinstance(error, Exception):
                 raise
             raise translated(error) from error
-        snapshot = _Snapshot(connection, self._snapshots.discard)
+        snapshot = PostgresSnapshot(connection, self._snapshots.discard)
         self._snapshots.add(snapshot)
         return snapshot
 
@@ -333,7 +319,7 @@ def _made(rows: Sequence[Any], request: int) -> list[int] | None:
     return list(struct.unpack(f">{len(packed) // 8}q", packed)) if last == request else None
 
 
-def _check_bytes(batch: Batch) -> None:
+def check_bytes(batch: Batch) -> None:
     """Raises TypeError, as the other engines do, before anything changes."""
     for key, payload in batch.puts:
         if type(key) is not bytes or type(payload) is not bytes:
@@ -361,6 +347,18 @@ async def open_private(directory: Path, *, size: int = POOL_SIZE, create: bool =
 
     create: a missing one; otherwise that is an error. Raises StorageError.
     """
+    dsn, connect, leave = await join_private(directory, create=create)
+    try:
+        return await _opened(dsn, connect, size, leave, create=create)
+    except BaseException:
+        await asyncio.to_thread(leave)
+        raise
+
+
+async def join_private(
+    directory: Path, *, create: bool
+) -> tuple[str, Callable[[], Awaitable[Connection]], Callable[[], object]]:
+    """Returns address, connector and end of use of a directory's PostgreSQL. Raises StorageError."""
     server = PrivatePostgres(directory)
     if not create and not server.data.exists():
         raise StorageError(f"{directory} holds no PostgreSQL.")
@@ -374,11 +372,7 @@ async def open_private(directory: Path, *, size: int = POOL_SIZE, create: bool =
             await asyncio.to_thread(server.revive)
             return await connect()
 
-    try:
-        return await _opened(dsn, revive_and_connect, size, server.leave, create=create)
-    except BaseException:
-        await asyncio.to_thread(server.leave)
-        raise
+    return dsn, revive_and_connect, server.leave
 
 
 async def _opened(

@@ -121,14 +121,14 @@ class Remote:
                 raise RequestRejected(code, str(answer.get("message") or answer.get("Message") or ""))
         raise AssertionError("the last attempt answers or raises")
 
-    def page(self, method: str, path: str) -> tuple[int, bytes]:
-        """Returns (status, body) of an administration page. Raises Unreachable."""
+    def page(self, method: str, path: str, body: bytes = b"{}") -> tuple[int, bytes]:
+        """Returns (status, body) of an administration page. body: of a POST, JSON. Raises Unreachable."""
         posted = method == "POST"
         headers = {"Content-Type": "application/json"} if posted else {}
         for last in self._attempts():
-            status, body = self._send(method, path, b"{}" if posted else b"", headers, last=last)
+            status, answer = self._send(method, path, body if posted else b"", headers, last=last)
             if status:
-                return status, body
+                return status, answer
         raise AssertionError("the last attempt answers or raises")
 
     def wait(self) -> None:
