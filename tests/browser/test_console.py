@@ -208,7 +208,9 @@ def test_a_hot_key_is_found(page: Any, served: Served) -> None:
     page.get_by_text("celebrity").first.wait_for()
     shown.click()
     page.get_by_text("keys in turn").wait_for()
-    page.get_by_role("button", name="Close").click()
+    page.get_by_role("cell", name="as it is").wait_for()
+    page.get_by_role("button", name="Watch whether it works").click()
+    page.get_by_text("this page watches").wait_for()
     page.get_by_role("button", name="Items", exact=True).click()
     page.get_by_text("1 items, 1 examined").wait_for()
 

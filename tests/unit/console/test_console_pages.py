@@ -14,7 +14,7 @@ from faradisc.tools.console.endpoint import Endpoint, Failure, Key
 from faradisc.tools.console.entities import COLOURS, colour_of, entities, entity_name
 from faradisc.tools.console.failures import explained, place_in_words
 from faradisc.tools.console.health import TableHealth, worst_first
-from faradisc.tools.console.heat import family, heat_rows, hot_keys, key_range, partition_cells, remedy
+from faradisc.tools.console.heat import Watch, family, heat_rows, hot_keys, key_range, partition_cells, remedy
 from faradisc.tools.console.navigation import grouped, items_path, palette_entries
 from faradisc.tools.console.pages.advice import leave_out_scans
 from faradisc.tools.console.pages.operations import said
@@ -23,6 +23,8 @@ from faradisc.tools.console.sample import items as sample_items
 from faradisc.tools.console.sample import request as sample_request
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.statements import is_write, plan
+from faradisc.tools.planner.plan_file.loading import load_plans
+from faradisc.tools.planner.run import run
 from unit.console.test_console_values import TABLE
 
 HASH = "ab" * 16
@@ -98,6 +100,27 @@ def test_a_remedy_counts_what_was_throttled() -> None:
     (hot,) = hot_keys(NOW)
     assert remedy(hot, throttled=0).ways == 2
     assert remedy(hot, throttled=50).ways == 7
+
+
+def test_a_remedy_is_a_plan_that_runs_and_holds_when_divided_enough() -> None:
+    (hot,) = hot_keys(NOW)
+    plans = load_plans(remedy(hot, throttled=20).plan("write", NOW), "fix")
+    percents = [run(each).totals.throttled_percent for each in plans]
+    assert len(percents) == 4
+    assert percents[0] > 50
+    assert percents[-1] < 5
+    assert percents == sorted(percents, reverse=True)
+
+
+def test_a_watched_key_is_cured_when_nothing_is_throttled_where_it_is() -> None:
+    watch = Watch("global", "shard-000000000", 20.0, 0)
+    cured = {
+        **PAST,
+        "partitions": [{**row, "throttled": [0] * len(row["used"])} for row in PAST["partitions"]],
+    }
+    assert "apply the change" in watch.verdict(PAST, 10**10)
+    assert watch.verdict(PAST, 60 * 10**9).endswith("5.0 now. It helps.")
+    assert watch.verdict(cured, 60 * 10**9).endswith("It worked.")
 
 
 # --- Entities -------------------------------------------------------------------------------------

@@ -54,6 +54,8 @@ class Endpoint:
         self._making = asyncio.Lock()
         self._scans: deque[tuple[str, int]] = deque(maxlen=SCANS_MAX)
         """The table and the time of each Scan of this console."""
+        self.refused: set[tuple[str, str]] = set()
+        """Operations and tables that the endpoint has denied to this key."""
 
     # --- The API ---
 
@@ -62,7 +64,12 @@ class Endpoint:
         service = "dynamodbstreams" if operation in _STREAMS else "dynamodb"
         if operation == "Scan":
             self._scans.append((str((request or {})["TableName"]), SystemClock().now_ns()))
-        return await self._run(service, operation, request or {})
+        try:
+            return await self._run(service, operation, request or {})
+        except Failure as failure:
+            if failure.code == "AccessDeniedException":
+                self.refused.add((operation, str((request or {}).get("TableName", ""))))
+            raise
 
     def scans_since(self, table: str, hours: float) -> int:
         """Returns how often this console has scanned a table in the last hours."""

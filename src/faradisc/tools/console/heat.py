@@ -19,6 +19,9 @@ ROWS_MAX: Final = 120
 HASH_DIGITS: Final = 32
 """Hexadecimal digits of a hash, which begin the bounds of a partition."""
 HEADROOM: Final = 1.25
+PLAN_MINUTES: Final = 10
+WATCH_S_MIN: Final = 20
+"""Two slots of the heat map: before that, what is throttled is still what was."""
 _WAYS: Final = ("read", "write")
 
 
@@ -120,10 +123,12 @@ def heat_rows(past: Mapping[str, Any], now: Mapping[str, Any]) -> list[dict[str,
 
 
 def recent_throttles(past: Mapping[str, Any], partition: str) -> float:
-    """Returns the throttled requests a second of a partition's last slot."""
+    """Returns the throttled requests a second of a partition, 0 for one that was split: the greater number of
+    the slot that is running and the one before."""
     for row in past.get("partitions", ()):
-        if row["name"] == partition and row["throttled"]:
-            return float(row["throttled"][-1]) / float(past.get("slot_s", 10))
+        is_last = row["first"] + len(row["used"]) >= past["slots"]
+        if row["name"] == partition and row["throttled"] and is_last:
+            return float(max(row["throttled"][-2:])) / float(past.get("slot_s", 10))
     return 0.0
 
 
@@ -137,6 +142,23 @@ class Remedy:
     ways: int
     """Keys, or copies, among which its traffic has to be divided."""
 
+    def plan(self, direction: str, now: Mapping[str, Any]) -> str:
+        """Returns the plan (docs/guide/planning.md) of this key as it is, and divided further and further."""
+        caps = [part[way]["limit"] for way in _WAYS for part in now["partitions"][:1]]
+        operation = "PutItem" if direction == "write" else "GetItem, consistent: true"
+        ways = [self.ways, 2 * self.ways, 4 * self.ways]
+        variants = "".join(
+            f"  {count} keys:\n    traffic: [{{name: key, keys: {{date: day, suffixes: {count}}}}}]\n"
+            for count in ways
+        )
+        return (
+            f"name: fix\nduration: {PLAN_MINUTES}m\nprofile: aws\n"
+            f"partition_caps: {max(1, round(caps[0]))}/{max(1, round(caps[1]))}\n"
+            "tables:\n  T: {mode: on-demand}\ntraffic:\n"
+            f"  - {{name: key, operation: {operation}, rate: {max(self.rate, 1):.1f}, item_size: 1 KB, "
+            f"keys: {{date: day}}}}\nvariants:\n  as it is:\n{variants}"
+        )
+
 
 def remedy(hot: HotKey, throttled: float) -> Remedy:
     """Returns what relieves a key. throttled: requests of its partition a second, each of a unit at least."""
@@ -144,6 +166,29 @@ def remedy(hot: HotKey, throttled: float) -> Remedy:
     rate = (max(hot.side["latest"], hot.side["heat"]) + throttled) * share
     limit = hot.side["limit"]
     return Remedy(rate, limit, max(2, math.ceil(rate / limit * HEADROOM)) if limit else 2)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A key that is being cured: what was throttled before, against what is throttled since."""
+
+    name: str
+    partition: str
+    before: float
+    """Throttled requests a second when the cure began."""
+    since_ns: int
+
+    def verdict(self, past: Mapping[str, Any], now_ns: int) -> str:
+        """Returns whether it has worked, by what is throttled in the key's partitions now."""
+        within = family(past, self.partition)
+        now = sum(recent_throttles(past, name) for name in within)
+        seconds = (now_ns - self.since_ns) / 1e9
+        if seconds < WATCH_S_MIN:
+            return f"{self.name}: {self.before:,.1f} throttled a second; apply the change, this page watches."
+        said = f"{self.name}: {self.before:,.1f} throttled a second before, {now:,.1f} now"
+        if now == 0 and self.before > 0:
+            return f"{said}. It worked."
+        return f"{said}. " + ("It helps." if now < self.before / 2 else "Nothing has changed yet.")
 
 
 def partition_cells(now: Mapping[str, Any]) -> list[dict[str, Any]]:

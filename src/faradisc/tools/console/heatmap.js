@@ -100,7 +100,7 @@ export default {
           pen.lineWidth = 2;
           pen.strokeRect(s.left + (s.from + row.first) * s.cell + 1, top + 1, row.used.length * s.cell - 2, tall - 2);
         }
-        const isLast = row.first + row.used.length >= this.slots - 1;
+        const isLast = row.first + row.used.length >= this.slots;
         if (isLast && tall > 9) {
           pen.fillStyle = ink;
           pen.textAlign = "right";
@@ -127,7 +127,7 @@ export default {
       const slot = Math.floor((x - s.left) / s.cell) - s.from, lane = (s.height - y) / s.lane;
       const inLane = s.placed.filter(({first, count}) => lane >= first && lane < first + count);
       const found = inLane.find(({row}) => slot >= row.first && slot < row.first + row.used.length)
-        || (x < s.left ? inLane.find(({row}) => row.first + row.used.length >= this.slots - 1) : undefined);
+        || (x < s.left ? inLane.find(({row}) => row.first + row.used.length >= this.slots) : undefined);
       return {x, y, slot, row: found?.row};
     },
     hover(event) {

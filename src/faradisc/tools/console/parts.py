@@ -60,6 +60,13 @@ def dialog_end(dialog: Dialog, action: str, run: Callable[..., Any]) -> ui.butto
         return ui.button(action, on_click=run)
 
 
+def forbid(button: ui.button, operation: str, denied: set[str]) -> None:
+    """Turns a button off when its operation is denied, and says so."""
+    if operation in denied:
+        button.disable()
+        button.tooltip(f"This key may not use {operation} here")
+
+
 def facts(pairs: Mapping[str, str]) -> None:
     """Draws names with their values."""
     with ui.element("div").classes("facts"):

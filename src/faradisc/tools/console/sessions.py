@@ -6,8 +6,9 @@ botocore takes about ten megabytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from nicegui import app
@@ -40,6 +41,8 @@ class Session:
     """Whether the admin API answers; None: not asked yet."""
     who: str | None = None
     """The caller as the endpoint names it; None: not asked yet."""
+    arn: str = ""
+    """The caller's ARN, where the endpoint tells it."""
     recent: list[str] = field(default_factory=list)
     """Tables that were opened last, the latest first."""
     colours: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -50,6 +53,7 @@ class Session:
 
     def connect(self, url: str | None, region: str, key: Key | None) -> None:
         self.url, self.region, self.key, self.admin, self.who = url, region, key, None, None
+        self.arn = ""
         self.endpoint = shared_endpoint(url, region, key)
 
     async def has_admin(self) -> bool:
@@ -62,10 +66,36 @@ class Session:
         if self.who is None:
             try:
                 answer = await self.endpoint.service("sts", "GetCallerIdentity", {})
-                self.who = str(answer["Arn"]).rpartition(":")[2]
+                self.arn = str(answer["Arn"])
+                self.who = self.arn.rpartition(":")[2]
             except Failure:
                 self.who = self.key.key_id if self.key else "credentials of the environment"
         return self.who
+
+    async def denied(self, table: Mapping[str, Any], *operations: str) -> set[str]:
+        """Returns the operations on a table that this key may not use: those that were denied before, and
+        those that the caller's policies deny, where it may ask for that. table: its description."""
+        await self.caller()
+        refused = self.endpoint.refused
+        found = {name for name in operations if (name, table["TableName"]) in refused}
+        actions = [f"dynamodb:{name}" for name in operations]
+        if not self.arn:
+            return found
+        request = {
+            "PolicySourceArn": self.arn,
+            "ActionNames": actions,
+            "ResourceArns": [table["TableArn"]],
+        }
+        try:
+            answer = (
+                await self.endpoint.service("iam", "SimulatePrincipalPolicy", request) if self.arn else {}
+            )
+        except Failure:
+            answer = {}
+        results = answer.get("EvaluationResults", ())
+        return found | {
+            each["EvalActionName"].partition(":")[2] for each in results if each["EvalDecision"] != "allowed"
+        }
 
     def opened(self, table: str) -> None:
         """Puts a table before the others that were opened last."""

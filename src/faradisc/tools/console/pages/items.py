@@ -18,7 +18,7 @@ from faradisc.tools.console.files import csv_text, loaded, show_codes
 from faradisc.tools.console.grid import ItemGrid
 from faradisc.tools.console.messages import chosen, complain, guarded, notice
 from faradisc.tools.console.navigation import table_path
-from faradisc.tools.console.parts import heading, note
+from faradisc.tools.console.parts import forbid, heading, note
 from faradisc.tools.console.queries import (
     FILTER_OPERATORS,
     LIMIT_MAX,
@@ -51,7 +51,7 @@ async def items_page(session: Session, table: str, query: list[tuple[str, str]])
     """query: as `queries.query_of_form` writes it."""
     described = await session.endpoint.describe(table)
     explorer = Explorer(session, form_of_query(table, query, described), described)
-    explorer.draw()
+    explorer.draw(await session.denied(described, "PutItem", "UpdateItem", "DeleteItem"))
     await guarded(explorer.first, retry=True)()
 
 
@@ -74,13 +74,15 @@ class Explorer:
 
     # --- Drawing ---
 
-    def draw(self) -> None:
+    def draw(self, denied: set[str]) -> None:
+        """denied: operations that this key may not use."""
+        self._denied = denied
         self._query_box = ui.column().classes("w-full gap-2")
         self._query_box.on("keydown.enter", guarded(self.run), js_handler=_ENTER)
         self._draw_form()
         self._plan = ui.label("").classes("plan")
         with ui.row().classes("w-full items-center gap-1"):
-            ui.button("New item", icon="add", on_click=self._new).props("outline")
+            forbid(ui.button("New item", icon="add", on_click=self._new).props("outline"), "PutItem", denied)
             self._one = [
                 ui.button("Edit", icon="edit", on_click=self._edit_selected).props("flat"),
                 ui.button("Duplicate", icon="content_copy", on_click=self._duplicate).props("flat"),
@@ -106,7 +108,7 @@ class Explorer:
         self._grid = ItemGrid(self._keys, self._open, on_select=self._select, colours=colours)
         with ui.row().classes("w-full items-center no-wrap"):
             self._count = note("").classes("count")
-            ui.number("", min=1, max=LIMIT_MAX, format="%d").bind_value(
+            ui.number(min=1, max=LIMIT_MAX, format="%d").bind_value(
                 self._form, "limit", forward=lambda value: int(value or 1)
             ).props("dense outlined aria-label='Page size'").classes("w-20")
             note("a page")
@@ -218,9 +220,9 @@ class Explorer:
 
     def _select(self, numbers: list[int]) -> None:
         self._selected = numbers
-        for button in self._one:
-            button.set_enabled(len(numbers) == 1)
-        self._delete_button.set_enabled(bool(numbers))
+        for button, operation in zip(self._one, ("UpdateItem", "PutItem"), strict=True):
+            button.set_enabled(len(numbers) == 1 and operation not in self._denied)
+        self._delete_button.set_enabled(bool(numbers) and "DeleteItem" not in self._denied)
         self._delete_button.text = f"Delete {len(numbers):,}" if len(numbers) > 1 else "Delete"
 
     async def _may_drop(self) -> bool:

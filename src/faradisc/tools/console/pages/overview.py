@@ -9,7 +9,7 @@ from nicegui import ui
 from faradisc.tools.console.messages import confirmed, guarded
 from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.pages.tables import STREAM_VIEWS, mode_text, recovery_text
-from faradisc.tools.console.parts import dialog_end, dialog_of, dot, facts, heading, icon_button, note
+from faradisc.tools.console.parts import dialog_end, dialog_of, dot, facts, forbid, heading, icon_button, note
 from faradisc.tools.console.queries import indexes_of, schema_of, types_of
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, follow, go
@@ -28,14 +28,15 @@ async def overview_page(session: Session, table: str) -> None:
     ttl = await optional("DescribeTimeToLive", request, "TimeToLiveDescription", {})
     backups = await optional("DescribeContinuousBackups", request, "ContinuousBackupsDescription", {})
     types = types_of(described)
+    denied = await session.denied(described, "UpdateTable", "DeleteTable")
     with ui.row().classes("w-full items-center gap-1"):
         dot(described["TableStatus"])
         ui.label(described["TableStatus"].lower()).classes("soft")
         ui.space()
-        ui.button("Change", icon="tune", on_click=lambda: _change(session, described, ttl)).props("outline")
-        ui.button("Delete", icon="delete", on_click=lambda: _delete(session, table)).props(
-            "flat color=negative"
-        )
+        change = ui.button("Change", icon="tune", on_click=lambda: _change(session, described, ttl))
+        forbid(change.props("outline"), "UpdateTable", denied)
+        delete = ui.button("Delete", icon="delete", on_click=lambda: _delete(session, table))
+        forbid(delete.props("flat color=negative"), "DeleteTable", denied)
     with ui.card().classes("w-full"):
         facts(
             {

@@ -8,17 +8,22 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from faradisc.tools.console.changes import path_changes, path_text
 from faradisc.tools.console.consumers import positions
 from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.entities import UNNAMED, entity_name
 from faradisc.tools.console.messages import complain, guarded
-from faradisc.tools.console.parts import heading, note, plain_table, set_rows
+from faradisc.tools.console.parts import entity_chip, heading, note, plain_table, set_rows
+from faradisc.tools.console.queries import schema_of
 from faradisc.tools.console.review import draw_difference
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page
-from faradisc.tools.console.values import text_of, visible
+from faradisc.tools.console.values import cell, text_of, visible
 from faradisc.tools.consumers.handlers import HttpHandler
 from faradisc.tools.consumers.redrive import KeptLetter, Outcome, letters, redrive
 
+SHOWN_MAX: Final = 100
+"""Records that are drawn."""
 RECORDS_MAX: Final = 200
 """Records that stay on the page."""
 LETTERS_MAX: Final = 1_000
@@ -38,7 +43,7 @@ async def stream_page(session: Session, table: str) -> None:
     if not arn or not described.get("StreamSpecification", {}).get("StreamEnabled"):
         note("This table has no stream. Overview, Change turns it on.")
         return
-    tail = Tail(session, arn)
+    tail = Tail(session, table, schema_of(described, ""), arn)
     tail.draw()
     await tail.find_shards()
     tail.draw_shards()
@@ -142,13 +147,16 @@ _LETTER: Final = {
 class Tail:
     """What the page knows of a stream: where it reads each shard, and the last records."""
 
-    def __init__(self, session: Session, arn: str) -> None:
+    def __init__(self, session: Session, table: str, keys: list[str], arn: str) -> None:
         self._session = session
         self._arn = arn
         self._iterators: dict[str, str] = {}
         self._shards: list[dict[str, Any]] = []
         self._records: list[dict[str, Any]] = []
         self._read = 0
+        self._keys = keys
+        self._colours = session.colours.setdefault(table, {})
+        self._open_records: set[str] = set()
 
     def draw(self) -> None:
         with ui.row().classes("w-full items-center"):
@@ -161,7 +169,7 @@ class Tail:
             )
             self._count = note("")
         self._listed = ui.refreshable(self._draw_records)
-        with ui.element("div").classes("records").props("tabindex=0 role=region aria-label=Records"):
+        with ui.element("div").classes("records sheet").props("tabindex=0 role=region aria-label=Records"):
             self._listed()
         heading("Shards")
         self._box = ui.column().classes("w-full")
@@ -171,24 +179,41 @@ class Tail:
 
     def _draw_records(self) -> None:
         wanted = (self._text.value or "").lower()
-        shown = [r for r in self._records if wanted in str(r["dynamodb"]).lower()]
+        shown = [r for r in self._records if wanted in str(r["dynamodb"]).lower()][:SHOWN_MAX]
         if not shown:
             note("Waiting for records: write to the table.")
-        for record in shown[:60]:
-            change = record["dynamodb"]
-            word, style = _WORDS[record["eventName"]]
-            with ui.card().classes("w-full gap-1"):
-                with ui.row().classes("items-center"):
-                    ui.label(word).classes(style)
-                    ui.label(visible(" / ".join(text_of(v) for v in change["Keys"].values()))[:200]).classes(
-                        "font-medium"
-                    )
-                    note(
-                        f"{change['ApproximateCreationDateTime']:%H:%M:%S} · {record['shard']}"
-                        f" · {change['SequenceNumber']}"
-                    )
-                if "NewImage" in change or "OldImage" in change:
-                    draw_difference(change.get("OldImage"), change.get("NewImage"))
+        for record in shown:
+            self._draw_record(record)
+
+    def _draw_record(self, record: dict[str, Any]) -> None:
+        """Draws a record as one line that opens; which ones are open is remembered."""
+        change = record["dynamodb"]
+        number = change["SequenceNumber"]
+        word, style = _WORDS[record["eventName"]]
+        before, after = change.get("OldImage"), change.get("NewImage")
+
+        def toggle() -> None:
+            self._open_records ^= {number}
+            self._listed.refresh()
+
+        with ui.element("div").classes("sheet-row record").props("tabindex=0 role=button") as line:
+            ui.label(f"{change['ApproximateCreationDateTime']:%H:%M:%S}").classes("mono soft")
+            ui.label(word).classes(f"{style} record-word")
+            name = entity_name(change["Keys"], self._keys)
+            if name != UNNAMED:
+                entity_chip(name, self._colours)
+            keys = " / ".join(text_of(change["Keys"][n]) for n in self._keys if n in change["Keys"])
+            ui.label(visible(keys)[:200]).classes("mono ellipsis")
+            found = path_changes(before, after) if before and after else []
+            shown = ", ".join(f"{path_text(each.path)}: {cell(each.after)[:30]}" for each in found[:4])
+            ui.label(visible(shown)).classes("soft mono ellipsis count")
+            ui.label(record["shard"]).classes("soft mono gt-sm")
+        line.on("click", toggle).on("keydown.enter", toggle)
+        if number in self._open_records:
+            with ui.column().classes("w-full p-2"):
+                note(f"Sequence number {number}").classes("mono")
+                if before is not None or after is not None:
+                    draw_difference(before, after)
                 else:
                     note("The stream carries keys only.")
 

@@ -6,14 +6,18 @@ every endpoint may have.
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
 from nicegui.element import Element
 
 from faradisc.tools.console.heat import (
+    PLAN_MINUTES,
     HotKey,
+    Watch,
     family,
     heat_rows,
     hot_keys,
@@ -32,6 +36,8 @@ from faradisc.tools.console.shell import console_page, current_shell, go
 from faradisc.tools.console.values import visible
 
 POLL_S: Final = 2.0
+THROTTLED_PERCENT_MAX: Final = 1.0
+"""A plan in which more is throttled does not hold."""
 
 
 class HeatMap(Element, component="../heatmap.js"):
@@ -70,6 +76,7 @@ class Live:
         self._picked: str | None = None
         self._found: list[Any] = []
         """What the hot keys that are shown depend on."""
+        self._watch: Watch | None = None
 
     async def refresh(self) -> None:
         self._shown = await self._session.endpoint.admin(f"capacity/{self._table}")
@@ -106,6 +113,7 @@ class Live:
             self._map.on("pick", lambda event: self._pick(str(event.args)))
         with ui.card().classes("w-full"):
             heading("Hot keys")
+            self._verdict = ui.label("").classes("plan")
             self._keys = ui.refreshable(self._draw_hot_keys)
             self._keys()
         with ui.card().classes("w-full"):
@@ -126,6 +134,9 @@ class Live:
             "" if self._shown["enforced"] else ": metered only, nothing is throttled. Limits turns that on."
         )
         self._map.show(self._past, now, self._shown["now_ns"], self._picked)
+        self._verdict.set_visibility(self._watch is not None)
+        if self._watch is not None:
+            self._verdict.text = self._watch.verdict(self._past, self._shown["now_ns"])
         self._capacity.refresh()
         found = [(hot.title, hot.sentence) for hot in self._hot()]
         if found != self._found:
@@ -179,24 +190,36 @@ class Live:
                 note(hot.sentence).classes("count")
                 if not hot.names:
                     continue
-                ui.button("Fix", icon="healing", on_click=lambda hot=hot: self._fix(hot)).props("outline")
+                ui.button("Fix", icon="healing", on_click=guarded(partial(self._fix, hot))).props("outline")
                 path = items_path(self._table, self._resource, *hot.names)
                 ui.button("Items", on_click=lambda path=path: go(path)).props("flat")
 
-    def _fix(self, hot: HotKey) -> None:
-        """Shows what relieves a hot key: how many shards, as the planner counts them."""
-        found = remedy(hot, recent_throttles(self._past, hot.part["id"]))
-        name, ways = visible(str(hot.key["key"]))[:80], found.ways
+    async def _fix(self, hot: HotKey) -> None:
+        """Shows what relieves a hot key, runs that as a plan, and watches whether it has worked."""
+        before = recent_throttles(self._past, hot.part["id"])
+        found = remedy(hot, before)
+        name, direction = visible(str(hot.key["key"]))[:80], hot.key["direction"]
         with current_shell().client.layout, dialog_of(f"Fix {name}") as dialog:
             ui.label(
-                f"It asks for about {found.rate:,.0f} {hot.key['direction']} units a second; one partition "
+                f"It asks for about {found.rate:,.0f} {direction} units a second; one partition "
                 f"serves {found.limit:,.0f} for one key, whatever the table has. More capacity does not "
                 "help, and neither does a split of the partition when it is one item."
             )
-            if hot.key["direction"] == "write":
-                ui.label(
-                    f"Write to {ways} keys in turn, {name}#0 to {name}#{ways - 1}, and read them together:"
+            tried = await asyncio.to_thread(_tried, found.plan(direction, self._now))
+            holding = [ways for ways, percent in tried if ways > 1 and percent < THROTTLED_PERCENT_MAX]
+            ways = holding[0] if holding else tried[-1][0] if tried else found.ways
+            if tried:
+                note(
+                    f"Planned with this rate for {PLAN_MINUTES} minutes from an even start: "
+                    + (f"{ways} keys hold." if holding else "none of these holds until partitions split.")
                 )
+                rows = [
+                    {"variant": f"{w} keys" if w > 1 else "as it is", "throttled": f"{p:.1f} %"}
+                    for w, p in tried
+                ]
+                plain_table(rows, {"variant": "Traffic", "throttled": "Throttled"})
+            if direction == "write":
+                ui.label(f"Write to {ways} keys in turn and read them together:")
                 ui.label(
                     f"shard = random.randrange({ways})\n"
                     f"table.update_item(Key={{...: f'{name}#{{shard}}'}}, ...)\n"
@@ -207,8 +230,13 @@ class Live:
                     "Cache it for a second in the application, read it eventually consistent "
                     f"(half the units), or keep {ways} copies and read one at random."
                 )
-            note("`faradisc plan` with this rate shows whether that holds at 2, 4 and 10 times the load.")
-            ui.button("Close", on_click=dialog.close).props("flat")
+
+            def watch() -> None:
+                self._watch = Watch(name, hot.part["id"], before, self._shown["now_ns"])
+                dialog.close()
+                self._show()
+
+            dialog_end(dialog, "Watch whether it works", watch)
 
     def _limits(self) -> None:
         """Opens the dialog of what the admin API changes."""
@@ -251,6 +279,22 @@ class Live:
                 await self.update()
 
             dialog_end(dialog, "Change", guarded(change))
+
+
+def _tried(plan: str) -> list[tuple[int, float]]:
+    """Returns the number of keys and the percentage that is throttled, of each variant of a plan; nothing
+    without the extra that plans need."""
+    try:
+        from faradisc.tools.planner.plan_file.loading import load_plans  # noqa: PLC0415 - another extra
+        from faradisc.tools.planner.run import run  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return []
+    found = []
+    for each in load_plans(plan, "fix"):
+        outcome = run(each)
+        ways = outcome.title.rpartition(": ")[2].removesuffix(" keys")
+        found.append((int(ways) if ways.isdecimal() else 1, float(outcome.totals.throttled_percent)))
+    return found
 
 
 _PARTITION: Final = {
