@@ -132,22 +132,22 @@ def _layers() -> Iterator[str]:
     yield "## Wording per operation\n"
     yield "The service moves its operations to a new validation layer. *Values*: the wording of errors in"
     yield "attribute values. *Envelope*: whether these errors, and errors in expressions, begin with"
-    yield "`1 validation error detected: `. *Echo*: whether a violated constraint repeats the value. *Alone*:"
-    yield "the members that are checked first and reported without the others.\n"
-    yield from _table("Operation", "Values", "Envelope", "Echo", "Alone")
+    yield "`1 validation error detected: `. *Constraints*: the layer that reports them. *Alone*: the members"
+    yield "that are reported without the others, group by group; in the new layer after lengths and bounds.\n"
+    yield from _table("Operation", "Values", "Envelope", "Constraints", "Alone")
     for operation in OPERATIONS.values():
         rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
         alone = [f"no `{name}`: {_code(text)}" for name, text in rules.absent.items()]
         alone += [
-            " and ".join(f"`{name}`" for name in names)
-            + (", without the count" if rules.unprefixed.issuperset(names) else "")
-            for names in rules.separate
+            ", ".join(f"`{name}`" for name in stage.members) + (" (without the count)" if stage.bare else "")
+            for stage in rules.stages
         ]
+        alone += ["names of tables last"] if rules.names_last else []
         yield _row(
             operation.name,
             "new" if operation.wording is Wording.NEW else "old",
             "yes" if operation.enveloped else "no",
-            "yes" if rules.echoes else ", ".join(sorted(rules.echoed)) or "no",
+            "new" if rules.newer else "old",
             "; ".join(alone),
         )
     yield ""
@@ -169,17 +169,15 @@ def _constraints() -> Iterator[str]:
     for shape, values in overrides.ENUM_ORDER.items():
         yield _row(shape, _code(f"[{', '.join(values)}]"))
     yield ""
-    yield "Members with a text of their own in the single-item writes, unless the item or key is missing or a"
-    yield "value has more than 62 levels; Query has the last one:\n"
+    yield "Members with a text of their own in the single-item writes, in the new layer:\n"
     yield from _table("Member", "Text")
-    for name, text in reversed(overrides.RULES["PutItem"].texts.items()):
+    for name, text in overrides.RULES["PutItem"].texts.items():
         yield _row(name, _code(text))
     yield ""
     yield "Bounds that are not the model's:\n"
     yield from _table("Structure", "Member", "At least", "At most", "Else")
     for (structure, member), change in overrides.MEMBERS.items():
         other = [f"pattern {_code(change.pattern)}"] if change.pattern else []
-        other += ["reported as one range"] if change.between else []
         bounds = ("" if bound is None else str(bound) for bound in (change.minimum, change.maximum))
         yield _row(structure, member, *bounds, "; ".join(other))
     yield ""

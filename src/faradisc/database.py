@@ -38,6 +38,7 @@ from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.errors import ApiError, RequestRuleError, StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
 from faradisc.metrics.request_metrics import RECENT_MAX
+from faradisc.model.values.checks import Wording
 from faradisc.operations.call import Backend, Call, no_yield
 from faradisc.operations.registry import FOLLOW_ALL, FOLLOW_LATE, OPERATIONS, Operation
 from faradisc.protocol.executor import OperationExecutor
@@ -383,7 +384,7 @@ class Database:
         Returns JSON values and `orjson.Fragment`s. Raises ApiError; StorageError when the store fails.
         """
         operation = OPERATIONS[call.operation]
-        call.wording = operation.wording
+        call.wording = Wording.OLD if call.older else operation.wording
         read_clock = self._read_clock
         began = read_clock()
         self._request_time.now = began
@@ -396,7 +397,7 @@ class Database:
                 result = await self._execute_shared(operation, call)
         except RequestRuleError as error:
             self._request_counter.rejected(call, error)
-            if operation.enveloped:
+            if operation.enveloped and not call.older:
                 raise error.enveloped() from None
             raise
         except ApiError as error:

@@ -68,6 +68,14 @@ class ValidationException(ApiError):
     namespace = VALIDATE
 
 
+INVALID_START = "The provided starting key is invalid"
+ONLY_OLD_VALUES = "ReturnValues can only be ALL_OLD or NONE"
+"""Of PutItem and DeleteItem."""
+EMPTY_NAME = "Empty attribute name"
+SELECTIONS = ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES")
+"""The values of Select, in the order of messages."""
+
+
 class RequestRuleError(ValidationException):
     """A ValidationException that PutItem, UpdateItem and DeleteItem prefix with "1 validation error
     detected: ": of values, expression syntax, unused and mixed parameters.

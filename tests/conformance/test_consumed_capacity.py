@@ -667,8 +667,9 @@ def test_consumed_capacity_names_the_table_as_in_the_request(dynamodb: Any, tabl
 @pytest.mark.parametrize("operation", ["put_item", "delete_item", "update_item"])
 def test_an_unknown_level_is_rejected(dynamodb: Any, table: str, operation: str) -> None:
     subject = {"Item": item(p="1")} if operation == "put_item" else {"Key": item(p="1")}
+    envelope = "" if operation == "update_item" else "1 validation error detected: "
     with invalid(
-        "1 validation error detected: Value 'SOME' at 'returnConsumedCapacity' failed to satisfy constraint: "
+        f"{envelope}Value 'SOME' at 'returnConsumedCapacity' failed to satisfy constraint: "
         "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
     ):
         getattr(dynamodb, operation)(TableName=table, **subject, ReturnConsumedCapacity="SOME")

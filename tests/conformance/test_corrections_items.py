@@ -50,12 +50,12 @@ def test_other_updates_create_an_item(dynamodb: Any, table: str, update: dict[st
 
 @pytest.mark.parametrize("expected", [{}, {"Expected": {}}])
 def test_a_conditional_operator_needs_conditions(dynamodb: Any, table: str, expected: dict[str, Any]) -> None:
-    text = INVALID + "ConditionalOperator cannot be used without "
-    with invalid(f"{ENVELOPE}{text}Expected"):
+    text = "ConditionalOperator cannot be used without Filter or Expected"
+    with invalid(f"{ENVELOPE}{text}"):
         dynamodb.put_item(TableName=table, Item=item(p="1"), ConditionalOperator="OR", **expected)
-    with invalid(f"{ENVELOPE}{text}Expected"):
+    with invalid(f"{ENVELOPE}{text}"):
         dynamodb.update_item(TableName=table, Key=item(p="1"), ConditionalOperator="AND", **expected)
-    with invalid(f"{text}ScanFilter"):
+    with invalid(text):
         dynamodb.scan(TableName=table, ConditionalOperator="OR")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.schemas import invalid, item
+from fixtures.schemas import invalid, item, refused
 
 LIMIT = 409_600
 PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
@@ -118,17 +118,41 @@ def test_an_update_may_not_grow_an_item_beyond_the_limit(dynamodb: Any, table: s
     assert found == sized(LIMIT - 100)
 
 
-def test_the_size_limit_of_an_update_counts_its_actions(dynamodb: Any, table: str) -> None:
-    """max(item, item - key attributes + 3 + 19 per action that writes a value), captured
-    (capacity-consumption.md section 3): 409,592 - 2 + 22 is too much, though the item would fit."""
-    dynamodb.put_item(TableName=table, Item=sized(LIMIT - 10))
+def _update(dynamodb: Any, table: str, text: str, size: int, **members: Any) -> None:
+    dynamodb.update_item(
+        TableName=table,
+        Key=item(p="1"),
+        UpdateExpression=text,
+        ExpressionAttributeValues={":v": {"S": "x" * size}},
+        **members,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cost"),
+    [
+        ("SET w = :v", 3 + 19 + 1),
+        ("SET w = if_not_exists(p, :v)", 3 + 19 + 1 + 39 + (1 + 14 + 1)),
+        ("SET www = :v REMOVE a, b.c[10]", 3 + 19 + 3 + (1 + 1) + (1 + 1 + 4 + 1 + 4 + 2)),
+    ],
+)
+def test_the_size_limit_of_an_update_counts_its_request(
+    dynamodb: Any, table: str, text: str, cost: int
+) -> None:
+    """Before the condition; recorded (capacity-consumption.md section 3)."""
+    dynamodb.put_item(TableName=table, Item=sized(1000))
     with invalid(UPDATE_TOO_LARGE):
-        dynamodb.update_item(
-            TableName=table,
-            Key=item(p="1"),
-            UpdateExpression="SET w = :w",
-            ExpressionAttributeValues={":w": {"S": "x"}},
-        )
+        _update(dynamodb, table, text, LIMIT - cost + 1, ConditionExpression="attribute_exists(nothing)")
+    with refused("ConditionalCheckFailedException"):
+        _update(dynamodb, table, text, LIMIT - cost, ConditionExpression="attribute_exists(nothing)")
+
+
+def test_a_full_item_can_be_updated_by_a_small_request(dynamodb: Any, table: str) -> None:
+    dynamodb.put_item(TableName=table, Item=sized(LIMIT - 2))
+    _update(dynamodb, table, "SET w = :v", 1)
+    with invalid(UPDATE_TOO_LARGE):
+        _update(dynamodb, table, "SET w = :v", 2)
+    _update(dynamodb, table, "SET w = if_not_exists(w, :v)", 409_000)
 
 
 def test_an_oversized_put_is_reported_before_its_condition_fails(dynamodb: Any, table: str) -> None:

@@ -189,17 +189,20 @@ STATIC: list[tuple[str, dict[str, Any], str]] = [
     (
         "ADD n :v",
         {":v": "text"},
-        "Incorrect operand type for operator or function; operator: ADD, operand type: STRING",
+        "Incorrect operand type for operator or function; operator: ADD, operand type: STRING, "
+        "typeSet: ALLOWED_FOR_ADD_OPERAND",
     ),
     (
         "ADD n :v",
         {":v": ["x"]},
-        "Incorrect operand type for operator or function; operator: ADD, operand type: LIST",
+        "Incorrect operand type for operator or function; operator: ADD, operand type: LIST, "
+        "typeSet: ALLOWED_FOR_ADD_OPERAND",
     ),
     (
         "DELETE n :v",
         {":v": 1},
-        "Incorrect operand type for operator or function; operator: DELETE, operand type: NUMBER",
+        "Incorrect operand type for operator or function; operator: DELETE, operand type: NUMBER, "
+        "typeSet: ALLOWED_FOR_DELETE_OPERAND",
     ),
     (
         "SET n = :v + :w",

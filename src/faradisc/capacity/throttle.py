@@ -9,7 +9,7 @@ Source: capacity.md sections 2.10 and 2.11; vectors V90, V96, V107, V108, V112, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
@@ -158,15 +158,13 @@ def batch_error(throttles: Sequence[Throttle], *, writes: bool) -> ApiError:
     """Returns the exception of a batch of which nothing was processed (section 2.11, V112).
 
     For reads it follows the mode of the table that ran out of provisioned units, else of the first throttle.
-    For writes it is ProvisionedThroughputExceededException when provisioned units ran out, and
-    ThrottlingException when only other limits did, in either mode.
+    For writes of a table on demand it is ThrottlingException, for those of a provisioned one
+    ProvisionedThroughputExceededException, whichever limit was reached, as for single requests.
     """
     assert throttles
     short = next((throttle for throttle in throttles if throttle.cause is Cause.PROVISIONED), None)
-    if short is None and writes and throttles[0].cause is not Cause.ACCOUNT:
-        # Assumed: the text for a table on demand, as a transaction answers an index's maximum.
-        return replace(throttles[0], on_demand=True).as_api_error(transaction=True)
-    return (short or throttles[0]).as_api_error()
+    # Assumed: as a transaction answers an index's maximum.
+    return (short or throttles[0]).as_api_error(transaction=writes and short is None)
 
 
 def transaction_answer(

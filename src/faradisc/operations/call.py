@@ -80,6 +80,8 @@ class Call(Parameters):
     account: str
     host: str | None = None
     """Host header of the request, where one was sent."""
+    older: bool = False
+    """Only the service's older layer reads this request: its errors have the old wording, and no prefix."""
     first_table: Table | None = None
     """The first table it reads or writes; for the metrics."""
     stats: RequestStats | None = None

@@ -1,6 +1,6 @@
 """DeleteItem: delete one item. A missing item is no error.
 
-Checks: parameters -> key values -> ReturnValues -> condition -> table -> key -> (in the write) condition.
+Checks: parameters -> ReturnValues -> key values -> condition -> table -> key -> (in the write) condition.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from faradisc.operations.item_writes import answer_of, check_return_values, writ
 async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     key = request["Key"]
-    if not call.values_ok:
-        call.check_values(key)
     if "ReturnValues" in request:
         check_return_values(call)
+    if not call.values_ok:
+        call.check_values(key)
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_key(key, table.key)

@@ -8,10 +8,9 @@ from typing import Any
 from faradisc.capacity import units
 from faradisc.engine.tables.change import Change, ConditionFailed, Outcome
 from faradisc.engine.tables.writes import apply_change
-from faradisc.errors import RequestRuleError, ValidationException
+from faradisc.errors import ONLY_OLD_VALUES, RequestRuleError
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
-from faradisc.model.values.checks import has_deep_value
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.consumption import Charges
 
@@ -19,10 +18,9 @@ _GB = 1024**3
 
 
 def check_return_values(call: Call) -> None:
-    """Checks ReturnValues of PutItem or DeleteItem, which have two modes. Raises ValidationException."""
+    """Checks ReturnValues of PutItem or DeleteItem, which have two modes. Raises RequestRuleError."""
     if call.request.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
-        error = ValidationException if has_deep_value(call.request) else RequestRuleError
-        raise error("ReturnValues can only be ALL_OLD or NONE")
+        raise RequestRuleError(ONLY_OLD_VALUES)
 
 
 async def write_item(backend: Backend, call: Call, change: Change) -> Outcome:

@@ -1,6 +1,6 @@
 """PutItem: store one item, replacing any item with the same key.
 
-Checks, in the order that clients see: parameters -> item values -> ReturnValues -> condition -> table -> key
+Checks, in the order that clients see: parameters -> ReturnValues -> item values -> condition -> table -> key
 attributes -> index key attributes -> size -> (in the write) condition.
 """
 
@@ -21,10 +21,10 @@ from faradisc.operations.item_writes import answer_of, check_return_values, writ
 async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     item = request["Item"]
-    if not call.values_ok:
-        call.check_values(item)
     if "ReturnValues" in request:
         check_return_values(call)
+    if not call.values_ok:
+        call.check_values(item)
     condition = bind_write_condition(call)
     table = backend.table_for_data(call, request["TableName"])
     check_put_keys(item, table)

@@ -6,6 +6,7 @@ index -> key condition against the schema -> filter without key attributes -> st
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from faradisc.capacity.throttle import Throttled
@@ -48,9 +49,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
     one_row = index is None and not table.key.range
     if "ExclusiveStartKey" in request:
         start = start_position(call, table, index)
-        if one_row:
-            raise ValidationException("The query can return at most one row and cannot be restarted")
-        _check_start(placement, key_condition, key_range, request["ExclusiveStartKey"], start)
+        _check_start(placement, key_condition, request["ExclusiveStartKey"], start, one_row=one_row)
         key_range = key_range.starting_after(start, reverse=reverse)
     consistent = request.get("ConsistentRead", False)
     search = Search(
@@ -112,16 +111,24 @@ def key_range_of(placement: Placement, condition: KeyCondition) -> KeyRange:
             return KeyRange(part, first, after_prefix(prefix + encode_component(operands[1])))
 
 
+_ONE_ROW = "The query can return at most one row and cannot be restarted"
+
+
 def _check_start(
-    placement: Placement, condition: KeyCondition, key_range: KeyRange, start: Item, row_key: bytes
+    placement: Placement, condition: KeyCondition, start: Item, row_key: bytes, *, one_row: bool
 ) -> None:
     """Raises ValidationException for an ExclusiveStartKey outside the key range of the query."""
-    values = tuple(start[name] for name in placement.key.hash)
-    if values != condition.hash_values:
+    hash_values = tuple(start[name] for name in placement.key.hash)
+    other = hash_values != condition.hash_values
+    if one_row:
+        raise ValidationException("The provided exclusive start key is invalid" if other else _ONE_ROW)
+    if other and condition.operator is None:
         raise ValidationException(
             "The provided starting key is outside query boundaries based on provided conditions"
         )
-    if (key_range.low is not None and row_key < key_range.low) or (
-        key_range.high is not None and row_key >= key_range.high
-    ):
+    key_range = key_range_of(placement, replace(condition, hash_values=hash_values))
+    assert key_range.low is not None and key_range.high is not None
+    if not key_range.low <= row_key < key_range.high:
         raise ValidationException("The provided starting key does not match the range key predicate")
+    if other:
+        raise ValidationException(_ONE_ROW)

@@ -119,7 +119,7 @@ _LIST = (
     Operation("UpdateItem", "table", wording=Wording.NEW, enveloped=True),
     Operation("DeleteItem", "table", wording=Wording.NEW, enveloped=True),
     Operation("Query", "table or index", wording=Wording.NEW),
-    Operation("Scan", "table or index"),
+    Operation("Scan", "table or index", wording=Wording.NEW),
     Operation("SearchVectors", "index", wording=Wording.NEW),
     Operation("BatchGetItem", "tables", wording=Wording.NEW),
     Operation("BatchWriteItem", "tables"),

@@ -1,6 +1,6 @@
 """Scan: all items of a table or an index in hash order, or those of one of several segments.
 
-Checks: mixing -> placeholders -> start key values -> segments -> Select -> filter and projection -> table ->
+Checks: mixing -> placeholders -> start key values -> filter and projection -> Select -> segments -> table ->
 index -> start key.
 """
 
@@ -10,10 +10,10 @@ from typing import Any
 
 from faradisc.engine.tables.keys import check_paths_into_keys
 from faradisc.engine.tables.paging import KeyRange
-from faradisc.errors import ValidationException
-from faradisc.language.expressions.clauses import bind_search, search_placeholders
+from faradisc.errors import INVALID_START, ValidationException
+from faradisc.language.expressions.clauses import bind_search, check_select, search_placeholders
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.search import INVALID_START, Search, find_index, needs_items, run, start_position
+from faradisc.operations.search import Search, find_index, needs_items, run, start_position
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 _LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")
@@ -22,9 +22,10 @@ _LEGACY = ("AttributesToGet", "ScanFilter", "ConditionalOperator")
 async def scan(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     placeholders = search_placeholders(call, _EXPRESSIONS, _LEGACY)
-    segment, total = _segment(request)
     condition, projection = bind_search(call, placeholders, "ScanFilter")
     placeholders.check_all_used()
+    check_select(request)
+    segment, total = _segment(request)
     table = backend.table_for_data(call, request["TableName"])
     index = find_index(table, request, call.operation)
     check_paths_into_keys(table.schema, condition, projection)
@@ -67,8 +68,7 @@ def _segment(request: dict[str, Any]) -> tuple[int, int]:
         )
     if segment >= total:
         raise ValidationException(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
-            f"Segment: {segment} is not less than TotalSegments: {total}"
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments"
         )
     return segment, total
 

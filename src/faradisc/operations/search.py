@@ -14,20 +14,18 @@ from typing import Any, Protocol
 
 from faradisc.capacity import units
 from faradisc.engine.tables.definition import invalid
-from faradisc.engine.tables.keys import KEY_MISMATCH, empty_key_message, is_empty
+from faradisc.engine.tables.keys import check_index_key_types, empty_key_message, is_empty
 from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.paging import KeyRange, PageUsage, charge_page, page_usage, scan_minimum
 from faradisc.engine.tables.reads import Page, read_page, read_records, shape_items
 from faradisc.engine.tables.table import Table
-from faradisc.errors import ValidationException
+from faradisc.errors import INVALID_START, ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import Item, type_of
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Backend, Call
-
-INVALID_START = "The provided starting key is invalid"
 
 
 class Shows(Protocol):
@@ -134,12 +132,13 @@ def start_position(call: Call, table: Table, index: Index | None) -> bytes:
     start: Item = call.request["ExclusiveStartKey"]
     names = _start_key_names(table, index)
     types = table.key.types if index is None else {**table.key.types, **index.schema.key.types}
-    if len(start) != len(names) or any(name not in start for name in names):
+    if call.operation == "Scan":
+        for each in (index,) if index is not None else table.local_indexes + table.global_indexes:
+            check_index_key_types(start, each.schema)
+    if len(start) != len(names) or any(types[name] not in start.get(name, ()) for name in names):
         raise ValidationException(INVALID_START)
     for name in names:
         value = start[name]
-        if types[name] not in value:
-            raise ValidationException(f"{INVALID_START}: {KEY_MISMATCH}")
         if is_empty(value):
             raise ValidationException(f"{INVALID_START}: {empty_key_message(name, type_of(value))}")
     return (table if index is None else index).placement.row_key(start)

@@ -32,7 +32,7 @@ from faradisc.engine.transactions.writing import (
     apply_transaction,
     reject_transaction,
 )
-from faradisc.errors import ValidationException
+from faradisc.errors import EMPTY_NAME, ValidationException
 from faradisc.language.expressions import Condition, Update
 from faradisc.language.expressions.clauses import bind_action
 from faradisc.limits import TRANSACTION_BYTES_MAX
@@ -124,8 +124,8 @@ def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
     (kind,) = element
     members: dict[str, Any] = element[kind]
     subject: Item = members["Item"] if kind == "Put" else members["Key"]
-    if kind == "Put" and "" in subject:
-        raise ValidationException("Empty attribute name")
+    if "" in subject:
+        raise ValidationException(EMPTY_NAME)
     # errors.md section 4, captured: very deep values are found after errors of the action's expressions.
     deep = not call.values_ok and has_deep_value(subject)
     if not deep:

@@ -1,7 +1,7 @@
 """UpdateItem: change attributes of one item; create the item if it does not exist.
 
-Checks: parameters -> key values -> update and condition -> table -> key -> key attributes unchanged -> (in
-the write) condition, the update against the item, index key attributes, size.
+Checks: parameters -> key values -> update and condition -> table -> key -> key attributes unchanged -> size
+of the request -> (in the write) condition, the update against the item, index key attributes, size.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from faradisc.engine.tables.change import UPDATE_TOO_LARGE, Change, Image, Outco
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import check_key, check_paths_into_keys, check_updated_index_keys
 from faradisc.engine.tables.table import Table
+from faradisc.errors import ValidationException
 from faradisc.language.expressions import Update, UpdateOutcome
 from faradisc.language.expressions.clauses import bind_update_clauses
-from faradisc.limits import EXPRESSION_BYTES_MAX, EXPRESSION_OPERATORS_MAX, ITEM_SIZE_BYTES_MAX
+from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
-from faradisc.model.values.size import item_size
 from faradisc.operations.call import Backend, Call
 from faradisc.operations.item_writes import add_consumption, write_item
 
@@ -32,9 +32,9 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
     check_key(key, table.key)
     check_paths_into_keys(table.schema, condition)
     step = UpdateStep(table, key, update)
-    change = Change(
-        table, key, step, condition, UPDATE_TOO_LARGE, measured=step.measured, written=step.written
-    )
+    if update is not None and update.request_exceeds(ITEM_SIZE_BYTES_MAX, call.body_bytes):
+        raise ValidationException(UPDATE_TOO_LARGE)
+    change = Change(table, key, step, condition, UPDATE_TOO_LARGE, written=step.written)
     outcome = await write_item(backend, call, change)
     result: dict[str, Any] = {}
     attributes = returned(request.get("ReturnValues", "NONE"), step, outcome)
@@ -42,11 +42,6 @@ async def update_item(backend: Backend, call: Call) -> dict[str, Any]:
         result["Attributes"] = attributes
     add_consumption(result, call, outcome)
     return result
-
-
-_ADDED_BYTES_MAX = 3 + EXPRESSION_OPERATORS_MAX * 70 + EXPRESSION_BYTES_MAX * 19
-"""More bytes than any update can add; items that are smaller than the limit by this much need no exact
-count."""
 
 
 class UpdateStep:
@@ -64,14 +59,6 @@ class UpdateStep:
             for name in table.key.names:
                 if name in update.top_level_written:
                     raise invalid(f"Cannot update attribute {name}. This attribute is part of the key")
-
-    def measured(self, size: int) -> int:
-        """Returns the size that a single update compares with 400 KB: that of the item, or that of the
-        item without its key but with the cost of the update, whichever is larger (capacity-consumption.md
-        section 3)."""
-        if self._update is None or size < ITEM_SIZE_BYTES_MAX - _ADDED_BYTES_MAX:
-            return size
-        return max(size, size - item_size(self._key) + self._update.limit_overhead_bytes)
 
     def __call__(self, old: Image) -> Item | None:
         before = old.item if old.item is not None else self._key

@@ -1,7 +1,8 @@
 """Reads a request body: decompresses it within limits and parses its JSON.
 
 Limits: the body as sent and decompressed (16 MiB each, 413 beyond), the ratio of the two, and the depth of
-the JSON (orjson rejects more than 1,024 levels). A body that cannot be read is a SerializationException
+the JSON (orjson rejects more than 1,024 levels; the text for deeper values is that of deep values, errors.md
+section 11). A body that cannot be read is a SerializationException
 without text (errors.md section 5).
 
 orjson parses a body in one call, in which no other thread runs. A body of many tokens is parsed in pieces
@@ -20,8 +21,9 @@ from typing import Any
 
 import orjson
 
-from faradisc.errors import SerializationException
+from faradisc.errors import ApiError, SerializationException, ValidationException
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
+from faradisc.model.values.checks import NESTING_EXCEEDED
 from faradisc.protocol.http import HttpRequest
 
 GZIP_WINDOW = 31
@@ -75,7 +77,7 @@ def read_object(body: bytes) -> dict[str, Any]:
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise SerializationException from None
+        raise _unreadable(body) from None
     if type(document) is not dict:
         raise SerializationException
     return document
@@ -90,8 +92,10 @@ def read_large_object(body: bytes, tokens_max: int = REQUEST_BODY_BYTES_MAX) -> 
     tokens = _count(body, b",", b":")
     if tokens <= PARSED_AT_ONCE_TOKENS_MAX:
         return read_object(body)
-    if tokens > tokens_max or _is_of_nothing(body) or _is_too_deep(body):
+    if tokens > tokens_max or _is_of_nothing(body):
         raise SerializationException
+    if _is_too_deep(body):
+        raise _unreadable(body)
     import ijson.backends  # noqa: PLC0415 - few servers receive such a body
 
     documents: list[Any] = ijson.sendable_list()
@@ -148,6 +152,13 @@ def _is_too_deep(body: bytes) -> bool:
             case 0x5D | 0x7D:
                 levels -= 1
     return False
+
+
+def _unreadable(body: bytes) -> ApiError:
+    """Returns the error of a body of maps and lists that nest too deep but are closed, or of any other."""
+    if body.rstrip().endswith(b"}") and (b'"M"' in body or b'"L"' in body) and _is_too_deep(body):
+        return ValidationException(NESTING_EXCEEDED)
+    return SerializationException()
 
 
 def dismantle(document: Any) -> None:

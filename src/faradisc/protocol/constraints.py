@@ -19,18 +19,10 @@ from typing import Any
 
 import orjson
 
-from faradisc.errors import ValidationException
+from faradisc.errors import ONLY_OLD_VALUES, ValidationException
 from faradisc.limits import ECHO_CHARACTERS_MAX
-from faradisc.model.values.checks import has_deep_value
 from faradisc.protocol.javatext import java_text
-from faradisc.protocol.overrides import (
-    DEFAULT_RULES,
-    ERRORS_MAX,
-    TABLE_ARN_MAXIMUM,
-    TABLE_NAME_LISTED_MINIMUM,
-    TABLE_NAME_MAXIMUM,
-    Rules,
-)
+from faradisc.protocol.overrides import ERRORS_MAX, TABLE_ARN_MAXIMUM, TABLE_NAME_MAXIMUM, Rules, Stage
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan
 
 _NOT_NULL = "Member must not be null"
@@ -39,14 +31,12 @@ _ELEMENTS_OF_A_LONG_LIST_MAX = 1000
 """A list that is too long is rejected anyway; this many of its elements are checked. Assumed."""
 
 
-def check(plan: Plan, request: dict[str, Any]) -> None:
+def check(plan: Plan, request: dict[str, Any], *, older: bool) -> None:
     """Raises ValidationException with every constraint that `request` breaks, in the service's words.
 
-    JSON types are already checked (`serialization.normalise`).
+    JSON types are already checked. older: what `serialization.normalise` has returned.
     """
     root, rules = plan.root, plan.rules
-    if rules.older_unless is not None and (rules.older_unless not in request or has_deep_value(request)):
-        rules = DEFAULT_RULES
     for name, text in rules.absent.items():
         if name not in request or (rules.empty_is_absent and not request[name]):
             raise ValidationException(text)
@@ -55,79 +45,128 @@ def check(plan: Plan, request: dict[str, Any]) -> None:
             raise ValidationException(
                 f"{shown} must be at least 3 characters long and at most {TABLE_NAME_MAXIMUM} characters long"
             )
-    for names in rules.separate:
-        errors = _Errors(rules)
-        for name in names:
-            errors.parameter(root, name, request)
-        if errors.found and rules.unprefixed.issuperset(names):
-            raise ValidationException(errors.found[0])
+    if rules.newer and not older:
+        try:
+            _check_newer(root, rules, request)
+            return
+        except _GivesUp:
+            pass
+    for stage in () if rules.newer else rules.stages:
+        errors = _Errors(rules, newer=False)
+        for name in stage.members:
+            errors.member(root, name, request, "")
+        errors.raise_any(bare=stage.bare)
+    for of_names in (False, True) if rules.names_last else (None,):
+        errors = _Errors(rules, newer=False, of_names=of_names)
+        for name in errors.in_order(root):
+            errors.member(root, name, request, "")
         errors.raise_any()
-    errors = _Errors(rules)
-    for name in _in_order(root, rules):
-        errors.parameter(root, name, request)
+
+
+def _check_newer(root: Node, rules: Rules, request: dict[str, Any]) -> None:
+    wrong = rules.older_if_wrong
+    if (
+        wrong is not None
+        and wrong in request
+        and any(broken_constraints(root.members[wrong], request[wrong]))
+    ):
+        raise _GivesUp
+    errors = _Errors(rules, newer=True, echoed=False)
+    for name in errors.in_order(root):
+        errors.member(root, name, request, "")
     errors.raise_any()
+    named = {name for stage in rules.stages for name in stage.members}
+    for stage in (*rules.stages, Stage(tuple(name for name in root.members if name not in named))):
+        errors = _Errors(rules, newer=True, echoed=True)
+        for name in stage.members:
+            errors.member(root, name, request, "")
+        if rules.only_old_values and "ReturnValues" in stage.members:
+            errors.check_old_values(request.get("ReturnValues"))
+        errors.raise_any(bare=stage.bare)
 
 
-def _in_order(structure: Node, rules: Rules) -> Iterable[str]:
-    """Returns the names of a structure's members in the order of their errors."""
-    return dict.fromkeys([*(name for name in rules.order if name in structure.members), *structure.members])
+class _GivesUp(Exception):
+    """The older layer checks this request."""
 
 
 class _Errors:
     """Collects the errors of one request."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(
+        self, rules: Rules, *, newer: bool, echoed: bool | None = None, of_names: bool | None = None
+    ) -> None:
+        """echoed: in the newer layer, whether to collect the errors that repeat values, or the others.
+        of_names: whether to collect the errors of names of tables, or the others; None: both."""
         self.found: list[str] = []
         self._rules = rules
-        self._echoes = rules.echoes
+        self._newer = newer
+        self._echoed = echoed
+        self._of_names = of_names
 
-    def raise_any(self) -> None:
+    def in_order(self, structure: Node) -> Iterable[str]:
+        """Returns the names of a structure's members in the order of their errors."""
+        members = structure.members
+        first = self._rules.order if self._newer is self._rules.newer else ()
+        return dict.fromkeys([*(name for name in first if name in members), *members])
+
+    def raise_any(self, *, bare: bool = False) -> None:
         if not self.found:
             return
         count = len(self.found)
         noun = "error" if count == 1 else "errors"
-        raise ValidationException(f"{count} validation {noun} detected: {'; '.join(self.found)}")
-
-    def parameter(self, root: Node, name: str, request: dict[str, Any]) -> None:
-        """Checks one member of the request itself."""
-        rules = self._rules
-        value = request.get(name)
-        if name not in rules.texts or value is None:
-            self._echoes = name in rules.echoed or (
-                rules.echoes and not (rules.empty_unechoed and value == "" and root.members[name].is_table)
-            )
-            self.member(root, name, request, "")
-        elif any(broken_constraints(root.members[name], value)):
-            self.found.append(rules.texts[name])
+        detected = "" if bare else f"{count} validation {noun} detected: "
+        raise ValidationException(detected + "; ".join(self.found))
 
     def member(self, structure: Node, name: str, values: dict[str, Any], path: str) -> None:
         """Checks one member of a structure. `path` ends in a dot or is empty."""
         node = structure.members[name]
         value = values.get(name)
-        here = path + (name[0].lower() + name[1:] if self._echoes else name)
         if value is not None:
-            self._value(node, value, here)
+            if not path and name in self._rules.texts and self._newer is self._rules.newer:
+                if self._echoed is not False and any(broken_constraints(node, value)):
+                    self.found.append(self._rules.texts[name])
+                return
+            self._value(node, value, path + (name if self._newer else _lower(name)))
         elif name in structure.required:
-            self._add(None, None, here, _NOT_NULL)
+            self._null(path + (name if self._newer else _lower(name)))
 
-    def _add(self, node: Node | None, value: Any, path: str, constraint: str, *, echoes: bool = True) -> None:
-        if len(self.found) >= ERRORS_MAX:
-            return
-        if not (self._echoes and echoes):
-            echo = ""
-        elif node is None or value is None:
-            echo = "null "
-        else:
-            echo = f"'{java_text(node, value)}' "
-        self.found.append(f"Value {echo}at '{path}' failed to satisfy constraint: {constraint}")
+    def check_old_values(self, mode: str | None) -> None:
+        if mode in ("ALL_NEW", "UPDATED_NEW", "UPDATED_OLD"):
+            self._add(ONLY_OLD_VALUES)
+
+    def _null(self, path: str) -> None:
+        if self._newer:
+            if not self._rules.reports_nulls:
+                raise _GivesUp
+            if not self._echoed:
+                self._add(f"Value at '{path}' failed to satisfy constraint: {_NOT_NULL}")
+        elif not self._of_names:
+            self._add(f"Value null at '{path}' failed to satisfy constraint: {_NOT_NULL}")
+
+    def _add(self, text: str) -> None:
+        if len(self.found) < ERRORS_MAX:
+            self.found.append(text)
+
+    def _broken(self, node: Node, value: Any, path: str, constraint: str) -> None:
+        """Adds an error in the form of its layer, if it is one of those to collect."""
+        if self._newer:
+            echoed = bool(node.enum) or (node.is_table and value != "")
+            if echoed is not self._echoed:
+                return
+            if not echoed:
+                self._add(f"Value at '{path}' failed to satisfy constraint: {constraint}")
+                return
+            path = _lower(path)
+        self._add(f"Value '{java_text(node, value)}' at '{path}' failed to satisfy constraint: {constraint}")
 
     def _value(self, node: Node, value: Any, path: str) -> None:
         if len(self.found) >= ERRORS_MAX or node.kind == ATTRIBUTE:
             return
-        for constraint in broken_constraints(node, value):
-            self._add(node, value, path, constraint, echoes=not node.between)
+        if self._of_names in (None, node.is_table) and not (self._newer and node.is_checked_later):
+            for constraint in broken_constraints(node, value, newer=self._newer):
+                self._broken(node, value, path, constraint)
         if node.kind == "structure":
-            for name in _in_order(node, self._rules):
+            for name in self.in_order(node):
                 self.member(node, name, value, path + ".")
         elif node.kind == "list" and not node.holds_attributes:
             self._list(node, value, path)
@@ -141,7 +180,7 @@ class _Errors:
         for count, element in enumerate(value, 1):
             here = f"{path}.{count}.member"
             if element is None:
-                self._add(None, None, here, _NOT_NULL)
+                self._null(here)
             else:
                 self._value(node.element, element, here)
             if len(self.found) >= ERRORS_MAX:
@@ -152,19 +191,23 @@ class _Errors:
         assert element is not None
         if node.key is not None and any(_breaks(node.key, key) for key in value):
             constraint = f"Map keys must satisfy constraint: [{_in_brackets(node.key)}]"
-            if self._rules.json_keys:
-                echo = orjson.dumps(value).decode()[:ECHO_CHARACTERS_MAX]
-                path = path[0].lower() + path[1:]
-                self.found.append(f"Value '{echo}' at '{path}' failed to satisfy constraint: {constraint}")
-            else:
-                self._add(node, value, path, constraint)
+            if self._of_names in (None, node.key.is_table):
+                if not self._rules.json_keys:
+                    self._broken(node, value, path, constraint)
+                elif self._echoed:
+                    echo = orjson.dumps(value).decode()[:ECHO_CHARACTERS_MAX]
+                    self._add(
+                        f"Value '{echo}' at '{_lower(path)}' failed to satisfy constraint: {constraint}"
+                    )
         if element.kind != "structure" and any(_breaks(element, entry) for entry in value.values()):
-            self._add(node, value, path, f"Map value must satisfy constraint: [{_in_brackets(element)}]")
+            if not self._of_names:
+                constraint = f"Map value must satisfy constraint: [{_in_brackets(element)}]"
+                self._broken(node, value, path, constraint)
             return
         for key, entry in value.items():
             here = f"{path}.{key}.member"
             if entry is None:
-                self._add(None, None, here, _NOT_NULL)
+                self._null(here)
             elif element.kind == "list":
                 self._list(element, entry, here)
             else:
@@ -176,43 +219,50 @@ class _Errors:
 # --- Constraints of one value --------------------------------------------------------------------
 
 
-def broken_constraints(node: Node, value: Any) -> Iterator[str]:
+def broken_constraints(node: Node, value: Any, *, newer: bool = True) -> Iterator[str]:
     """Yields the constraints that a value of the right type breaks, without those of its contents."""
     if node.is_table:
-        yield from _broken_name(node, value)
+        yield from _broken_name(node, value, newer=newer)
         return
     if node.matcher is not None and not node.matcher.fullmatch(value):
-        yield f"Member must satisfy regular expression pattern: {node.pattern}"
+        yield _pattern(node)
     if node.enum and value not in node.enum:
         yield _enum(node)
     if node.kind == "structure":
         return
     measured = len(value) if node.kind in LENGTHS else value
-    too_low = node.minimum is not None and measured < node.minimum
-    too_high = node.maximum is not None and measured > node.maximum
-    if node.between and (too_low or too_high):
-        yield f"Member must have value between {node.minimum} and {node.maximum}"
-        return
-    if too_low:
+    if node.minimum is not None and measured < node.minimum:
         yield _at_least(node, node.minimum)
-    if too_high:
+    if node.maximum is not None and measured > node.maximum:
         yield _at_most(node, node.maximum)
 
 
-def _broken_name(node: Node, value: str) -> Iterator[str]:
-    """Yields at most one, as in the captures."""
+def _broken_name(node: Node, value: str, *, newer: bool) -> Iterator[str]:
+    """Yields at most one in the newer layer, length and pattern in the older one, as in the captures."""
     assert node.minimum is not None
     assert node.maximum is not None
     assert node.matcher is not None
     if value.startswith("arn:"):
         if len(value) > TABLE_ARN_MAXIMUM:
             yield _at_most(node, TABLE_ARN_MAXIMUM)
-    elif len(value) < node.minimum:
+        return
+    if not value:
+        yield _at_least(node, 1)
+        return
+    if len(value) < node.minimum:
         yield _at_least(node, node.minimum)
     elif len(value) > node.maximum:
         yield _at_most(node, node.maximum)
-    elif not node.matcher.fullmatch(value):
-        yield f"Member must satisfy regular expression pattern: {node.pattern}"
+    elif newer:
+        if not node.matcher.fullmatch(value):
+            yield _pattern(node)
+        return
+    if not newer and not node.matcher.fullmatch(value):
+        yield _pattern(node)
+
+
+def _pattern(node: Node) -> str:
+    return f"Member must satisfy regular expression pattern: {node.pattern}"
 
 
 def _breaks(node: Node, value: Any) -> bool:
@@ -226,12 +276,17 @@ def _in_brackets(node: Node) -> str:
     if node.maximum is not None:
         listed.append(_at_most(node, node.maximum))
     if node.minimum is not None:
-        listed.append(_at_least(node, TABLE_NAME_LISTED_MINIMUM if node.is_table else node.minimum))
+        listed.append(_at_least(node, node.minimum))
     if node.pattern is not None:
-        listed.append(f"Member must satisfy regular expression pattern: {node.pattern}")
+        listed.append(_pattern(node))
     if node.enum:
         listed.append(_enum(node))
     return ", ".join(listed)
+
+
+def _lower(name: str) -> str:
+    """Returns a member's name, or a path, as the older layer spells it."""
+    return name[0].lower() + name[1:]
 
 
 def _enum(node: Node) -> str:

@@ -26,6 +26,7 @@ import orjson
 from faradisc.auth.sigv4 import Authenticator, Credential, lenient
 from faradisc.errors import UnknownOperationException
 from faradisc.limits import KB, MB, REQUEST_BODY_BYTES_MAX
+from faradisc.model.values.java_order import NUMBER_SET, with_hashed_number_sets
 from faradisc.operations.call import Call
 from faradisc.protocol.body import (
     GZIP_WINDOW,
@@ -58,6 +59,14 @@ _CONTENT_TYPES: Final = {
 }
 _WITHOUT_OUTPUT: Final = frozenset(("TagResource", "UntagResource"))
 """Operations for which the service model has no output; the body of the answer is empty."""
+_HASHED_NUMBER_SETS: Final = frozenset(
+    (
+        *("Scan", "TransactGetItems", "TransactWriteItems", "GetRecords"),
+        *("ExecuteStatement", "BatchExecuteStatement", "ExecuteTransaction"),
+    )
+)
+"""Operations whose answers and errors list number sets in hash order; others list them by value (errors.md
+section 11)."""
 _NOT_FOUND: Final = b"<UnknownOperationException/>\n"
 
 
@@ -75,12 +84,13 @@ async def answer(
         return await _other_service(executor, request, authenticate, extra) or _no_call(
             executor, request, request_id, extra
         )
-    status = 200
+    status, name = 200, None
     try:
         if len(request.body) > LARGE_BODY_BYTES_MIN or b"content-encoding" in headers:
             call = await _large_call_of(executor, request, authenticate)
         else:
             call = _call_of(executor, request, request.body, read_object, authenticate)
+        name = call.operation
         result = await executor.execute(call)
         body = orjson.dumps(result) if result or call.operation not in _WITHOUT_OUTPUT else b""
         del result  # which holds a long answer once more
@@ -96,6 +106,8 @@ async def answer(
         rejection = as_api_error(error, request_id)
         status = rejection.status
         body = orjson.dumps(rejection.body())
+    if name in _HASHED_NUMBER_SETS and NUMBER_SET in body:
+        body = with_hashed_number_sets(body)
     if len(body) > GZIP_ANSWER_BYTES_MIN and _accepts_gzip(headers.get(b"accept-encoding", b"")):
         extra = (*extra, (b"Content-Encoding", b"gzip"))
         if len(body) <= LARGE_ANSWER_BYTES_MIN:
@@ -177,19 +189,20 @@ def _call_of(
     if not executor.knows(name):
         raise not_offered(name)
     sizes: Sizes = {}
-    values_ok = shape.check_request(document, len(body), body, sizes)
+    checked = shape.check_request(document, len(body), body, sizes)
     region = credential.region or executor.region
     host = headers.get(b"host")
     identity = credential.identity
     return Call(
         name,
         document,
-        values_ok,
+        checked.values_ok,
         region,
         executor.account if identity is None else identity.principal.account,
         None if host is None else host.decode("latin-1"),
         body_bytes=len(body),
         item_sizes=sizes,
+        older=checked.older,
         caller=None if identity is None else caller_of(identity, request),
         body=body if name == "ExecuteStatement" else None,
     )

@@ -1,8 +1,8 @@
 """Values as the service's messages repeat them: the text of Java's `toString`, of limited length.
 
 Structures show every member, absent ones as null: `KeySchemaElement(attributeName=a, keyType=HASH)`
-(errors.md section 3). Assumed: AttributeValues do too. A value may be as large as a request, and its text
-many times larger, so writing stops at a limit.
+(errors.md sections 3 and 11), maps are in the order of a HashMap. A value may be as large as a request, and
+its text many times larger, so writing stops at a limit.
 """
 
 from __future__ import annotations
@@ -12,12 +12,19 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from faradisc.limits import ECHO_CHARACTERS_MAX
+from faradisc.model.values.java_order import MAP_BUCKETS_MIN, listed, text_hash
 from faradisc.protocol.plan import ATTRIBUTE, Node
 
 _ATTRIBUTE_LEVELS_MAX: Final = 40
 """Of nested AttributeValues; deeper values, which no item may hold, are left out. Assumed."""
 
-_ATTRIBUTE_MEMBERS: Final = ("S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL")
+_ATTRIBUTE_MEMBERS: Final = (
+    *("S", "N", "B", "INT", "DECIMAL", "DOUBLE", "SS", "NS", "BS", "INTSET", "DECIMALSET", "DOUBLESET"),
+    *("M", "L", "NULL", "BOOL"),
+)
+_ACTIONS: Final = frozenset(("ConditionCheck", "Put", "Delete", "Update", "Get"))
+"""Shapes of actions of transactions, which have a member that is not in the service model. Assumed: its place
+at the end."""
 
 
 def java_text(node: Node, value: Any) -> str:
@@ -58,7 +65,7 @@ class _Writer:
         for count, (name, member) in enumerate(node.members.items()):
             self._write(f"{', ' if count else ''}{name[0].lower()}{name[1:]}=")
             self.value(member, value.get(name))
-        self._write(")")
+        self._write(", workloadProfileName=null)" if node.shape in _ACTIONS else ")")
 
     def _list(self, value: Iterable[Any], write_element: Callable[[Any], None]) -> None:
         self._write("[")
@@ -72,11 +79,11 @@ class _Writer:
 
     def _map(self, value: dict[str, Any], write_element: Callable[[Any], None]) -> None:
         self._write("{")
-        for count, (key, element) in enumerate(value.items()):
+        for count, key in enumerate(listed(list(value), text_hash, MAP_BUCKETS_MIN)):
             if self._room < 0:
                 return
             self._write(f"{', ' if count else ''}{key}=")
-            write_element(element)
+            write_element(value[key])
         self._write("}")
 
     def _attribute(self, value: dict[str, Any], level: int) -> None:
@@ -84,7 +91,7 @@ class _Writer:
             return
         self._write("AttributeValue(")
         for count, kind in enumerate(_ATTRIBUTE_MEMBERS):
-            self._write(f"{', ' if count else ''}{kind.lower()}=")
+            self._write(f"{', ' if count else ''}{kind[0].lower()}{kind[1:]}=")
             self._content(kind, value.get(kind), level)
         self._write(")")
 

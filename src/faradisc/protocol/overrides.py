@@ -2,14 +2,14 @@
 
 Four tables, read by `plan.py` and `constraints.py`:
 
-    RULES         per operation: the wording of constraint errors, and which are reported separately
+    RULES         per operation: the layer, and which constraint errors are reported together
     MEMBERS       per structure and member: other bounds
     MEMBER_ORDER  per structure: members whose errors have another order than the model's
     ENUM_ORDER    per shape: the order in which messages list an enumeration
 
 Sources: errors.md sections 3 ("Grammar of constraint messages", "Two layers in 2026"), 4 ("Captured
-details"), 6.1, 6.5, 6.7; limits.md section 1; new-features.md section 10. `Assumed:` marks what no capture
-shows.
+details"), 6.1, 6.5, 6.7, 11; limits.md section 1; new-features.md section 10. `Assumed:` marks what no
+capture shows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from faradisc.errors import SELECTIONS
+
 ERRORS_MAX = 10
 """Constraint errors collected in one message (errors.md section 3)."""
 
@@ -26,15 +28,11 @@ ERRORS_MAX = 10
 
 NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 
-TABLE_NAME_MINIMUM: Final = 1
+TABLE_NAME_MINIMUM: Final = 3
 TABLE_NAME_MAXIMUM: Final = 255
 TABLE_ARN_MAXIMUM: Final = 1024
-"""A member of shape TableArn accepts a name of 1 to 255 characters of the pattern above, or an ARN of up to
+"""A member of shape TableArn accepts a name of 3 to 255 characters of the pattern above, or an ARN of up to
 1,024 characters, which the operation parses (limits.md section 1, captured)."""
-
-TABLE_NAME_LISTED_MINIMUM: Final = 3
-"""The minimum in messages about the keys of a map of tables (captured). Assumed: shorter names are accepted
-there, as in the other data requests."""
 
 TABLE_NAME_SHAPE: Final = "TableArn"
 
@@ -42,17 +40,40 @@ TABLE_NAME_SHAPE: Final = "TableArn"
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """How one operation reports its constraint errors."""
+class Stage:
+    """Members whose errors are reported together, before those of the next stage."""
 
-    echoes: bool = True
-    """True: `Value '<v>' at 'memberName'`, the old layer; False: `Value at 'MemberName'`, the new one."""
-    echoed: frozenset[str] = frozenset()
-    """Members of an operation of the new layer that keep the form of the old one."""
-    empty_unechoed: bool = False
-    """An empty string is reported in the form of the new layer, although the operation repeats values."""
+    members: tuple[str, ...]
+    bare: bool = False
+    """Without `1 validation error detected: `."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How one operation reports its constraint errors.
+
+    The older layer reports all together, `Value '<v>' at 'memberName'`. The newer one first reports lengths
+    and bounds, as `Value at 'MemberName'`; then enumerations and the form of table names, as the older one
+    does. A request on which the newer layer gives up is checked by the older one: a required member is
+    missing, or `serialization.normalise` says so.
+    """
+
+    newer: bool = False
+    order: tuple[str, ...] = ()
+    """Members whose errors precede those of all others, in a structure inside too; in the newer layer the
+    errors of lengths and bounds."""
+    stages: tuple[Stage, ...] = ()
+    """What is reported before the members not named; in the newer layer after lengths and bounds."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The text of every error of these members; not of a request that the older layer checks instead."""
+    older_if_wrong: str | None = None
+    """A member with which, if it is invalid, the older layer checks the request."""
+    only_old_values: bool = False
+    """ReturnValues other than ALL_OLD and NONE are reported with, and after, its stage."""
+    reports_nulls: bool = False
+    """The newer layer reports a missing member, instead of leaving the request to the older one."""
     json_keys: bool = False
-    """Errors of the keys of a map repeat the map as JSON, in the form of the old layer."""
+    """Errors of the keys of a map repeat the map as JSON."""
     absent: Mapping[str, str] = field(default_factory=dict)
     """Members whose absence is reported first, alone and with this text."""
     empty_is_absent: bool = False
@@ -60,31 +81,18 @@ class Rules:
     lengths: Mapping[str, str] = field(default_factory=dict)
     """Names of tables and indexes whose length is reported before all others, in a sentence that calls them
     so."""
-    separate: tuple[tuple[str, ...], ...] = ()
-    """Groups of members whose errors are reported before all others are collected, each group by itself."""
-    unprefixed: frozenset[str] = frozenset()
-    """Those of them that are reported without `1 validation error detected: `."""
-    order: tuple[str, ...] = ()
-    """Members whose errors precede those of all others, in a structure inside too."""
-    texts: Mapping[str, str] = field(default_factory=dict)
-    """The text of every error of these members."""
-    older_unless: str | None = None
-    """A request without this member, or with a very deep value (`has_deep_value`), is checked by the default
-    rules."""
+    names_last: bool = False
+    """The older layer reports names of tables after, and only without, other errors."""
 
 
-def _enumeration(*names: str) -> str:
-    return f"Failed to satisfy constraint: Member must satisfy enum value set: [{', '.join(names)}]"
-
-
-_CONDITIONAL_OPERATOR: Final = {"ConditionalOperator": _enumeration("ALL", "OR")}
-_WRITE_TEXTS: Final = {
-    **_CONDITIONAL_OPERATOR,
+_RETURN_VALUES: Final = {
     # UPDATE_NEW is the service's spelling.
-    "ReturnValues": _enumeration("ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE_NEW", "NONE"),
+    "ReturnValues": (
+        "Failed to satisfy constraint: Member must satisfy enum value set: "
+        "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
+    ),
     "ReturnItemCollectionMetrics": "ReturnItemCollectionMetrics can only be SIZE or NONE",
 }
-_WRITE_ORDER: Final = ("ReturnConsumedCapacity", "ReturnValues", "ReturnItemCollectionMetrics")
 _NO_TABLE_NAME: Final = {
     "TableName": "The parameter 'TableName' is required but was not present in the request",
 }
@@ -93,44 +101,45 @@ _TARGET_NAME: Final = Rules(lengths={"TargetTableName": "TableName"})
 _GLOBAL_NAME: Final = Rules(lengths={"GlobalTableName": "TableName"})
 _TABLE_CLASS: Final = Rules(
     absent=_NO_TABLE_NAME,
-    separate=(("TableClass",),),
-    unprefixed=frozenset({"TableClass"}),
+    stages=(Stage(("TableClass",), bare=True),),
     texts={
         "TableClass": "Invalid table-class parameter provided. Please try again with a valid table-class "
         "value: [STANDARD, STANDARD_INFREQUENT_ACCESS]."
     },
 )
-
-
-def _item_write(required: str, *separate: str) -> Rules:
-    """The rules of a single-item write: the table name alone, then the rest together (errors.md section 4).
-
-    Assumed for PutItem and DeleteItem: that a missing item or key leads to the old layer, as in UpdateItem.
-    """
-    return Rules(
-        empty_unechoed=True,
-        separate=tuple((name,) for name in ("TableName", *separate)),
-        order=_WRITE_ORDER,
-        texts=_WRITE_TEXTS,
-        older_unless=required,
-    )
-
+_NAME_AND_CAPACITY: Final = Stage(("TableName", "ReturnConsumedCapacity"))
+_ITEM_WRITE: Final = Rules(
+    newer=True,
+    stages=(Stage((*_NAME_AND_CAPACITY.members, "ReturnValues", "ReturnItemCollectionMetrics")),),
+    texts=_RETURN_VALUES,
+    older_if_wrong="ReturnValuesOnConditionCheckFailure",
+    only_old_values=True,
+)
 
 RULES: Final[Mapping[str, Rules]] = {
-    "PutItem": _item_write("Item"),
-    "DeleteItem": _item_write("Key"),
-    "UpdateItem": _item_write("Key", "ReturnValues"),
-    # errors.md section 3, "new, bare"; 6.5 shows Query's `Value at 'Limit'`, section 4 the order. Assumed of
-    # GetItem: ReturnConsumedCapacity is repeated as by Query and BatchGetItem.
-    "GetItem": Rules(echoes=False, echoed=frozenset({"ReturnConsumedCapacity"})),
-    "Query": Rules(
-        echoes=False,
-        echoed=frozenset({"ReturnConsumedCapacity", "Select"}),
-        separate=(("ConditionalOperator",),),
-        unprefixed=frozenset({"ConditionalOperator"}),
-        texts=_CONDITIONAL_OPERATOR,
+    # errors.md section 11.
+    "PutItem": _ITEM_WRITE,
+    "DeleteItem": _ITEM_WRITE,
+    "UpdateItem": Rules(
+        newer=True,
+        stages=(
+            Stage(("TableName",)),
+            Stage(("ReturnValues",)),
+            Stage(("ReturnValuesOnConditionCheckFailure",), bare=True),
+            Stage(("ReturnItemCollectionMetrics",)),
+            Stage(("ReturnConsumedCapacity",), bare=True),
+        ),
+        texts=_RETURN_VALUES,
     ),
-    "SearchVectors": Rules(echoes=False),
+    "GetItem": Rules(newer=True, stages=(_NAME_AND_CAPACITY,)),
+    "Query": Rules(newer=True, order=("Limit", "TableName"), stages=(_NAME_AND_CAPACITY,)),
+    "Scan": Rules(
+        newer=True, order=("Limit", "Segment", "TotalSegments", "TableName"), stages=(_NAME_AND_CAPACITY,)
+    ),
+    "SearchVectors": Rules(
+        newer=True,
+        stages=(Stage(("TableName",), bare=True), Stage(("ReturnConsumedCapacity",), bare=True)),
+    ),
     # errors.md section 8.
     "ExecuteStatement": Rules(
         order=(
@@ -145,12 +154,14 @@ RULES: Final[Mapping[str, Rules]] = {
         order=("ReturnConsumedCapacity", "ReturnValuesOnConditionCheckFailure", "Statement", "Parameters")
     ),
     # errors.md 6.7.
-    "BatchGetItem": Rules(echoes=False, echoed=frozenset({"ReturnConsumedCapacity"}), json_keys=True),
+    "BatchGetItem": Rules(newer=True, json_keys=True, reports_nulls=True),
     "BatchWriteItem": Rules(
         absent={"RequestItems": "The requestItems parameter is required for BatchWriteItem"},
         empty_is_absent=True,
-        separate=(("ReturnConsumedCapacity", "ReturnItemCollectionMetrics"),),
+        names_last=True,
     ),
+    "TransactWriteItems": Rules(names_last=True),
+    "TransactGetItems": Rules(names_last=True),
     # errors.md section 4 names the first three. Assumed for the others of the same family.
     "CreateTable": _TABLE_CLASS,
     "DeleteTable": Rules(absent=_NO_TABLE_NAME),
@@ -166,7 +177,10 @@ RULES: Final[Mapping[str, Rules]] = {
     "DescribeTimeToLive": Rules(absent=_NO_TABLE_NAME),
     "UpdateTimeToLive": Rules(absent=_NO_TABLE_NAME),
 }
-"""Other operations have DEFAULT_RULES: the old layer."""
+"""Other operations have DEFAULT_RULES: the older layer."""
+
+CHECKED_LATER: Final = frozenset({"Select", "ConditionalOperator", "ComparisonOperator", "AttributeAction"})
+"""Shapes of enumerations that operations of the newer layer check themselves (errors.md section 11)."""
 
 DEFAULT_RULES: Final = Rules()
 
@@ -184,8 +198,6 @@ class Change:
     """ARNs are not accepted, although the model's shape is TableArn."""
     optional: bool = False
     """The member may be absent."""
-    between: bool = False
-    """One range error, `Value at '<member>' ... between <a> and <b>`, instead of one per bound."""
 
 
 _TABLE_KEYS: Final = Change(maximum=2)
@@ -205,8 +217,6 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     ("TagKeyList", "member"): _UNCHECKED,
     # errors.md 6.10: an empty one is found by the operation.
     ("ExportTableToPointInTimeInput", "TableArn"): Change(minimum=0),
-    # errors.md 6.5.
-    ("ScanInput", "TotalSegments"): Change(between=True),
     # limits.md section 3, legacy AttributesToGet.
     ("GetItemInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
     ("QueryInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
@@ -232,19 +242,29 @@ MEMBER_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
         "ReturnItemCollectionMetrics",
     ),
     "UpdateItemInput": (
-        *("ReturnConsumedCapacity", "TableName", "ReturnValues", "ReturnItemCollectionMetrics"),
-        *("ConditionalOperator", "Key"),
+        *("ReturnConsumedCapacity", "ReturnValuesOnConditionCheckFailure", "TableName", "ReturnValues"),
+        *("ReturnItemCollectionMetrics", "ConditionalOperator", "Key"),
     ),
+    "QueryInput": (
+        *("Select", "ReturnConsumedCapacity", "TableName", "ConditionalOperator", "QueryFilter"),
+        *("KeyConditions", "Limit"),
+    ),
+    "ScanInput": (
+        *("Select", "TotalSegments", "ReturnConsumedCapacity", "TableName", "ConditionalOperator"),
+        *("ScanFilter", "Segment", "Limit"),
+    ),
+    "BatchWriteItemInput": ("RequestItems", "ReturnConsumedCapacity", "ReturnItemCollectionMetrics"),
 }
-"""Members of a structure whose errors are reported in this order, at the place of the first of them in the
-model (errors.md section 4, captured: global indexes before local ones, tokens before enumerations, UpdateItem
-without Key; section 6.10: units and time to live; assumed in part: the others, and PutItem without Item)."""
+"""Members of a structure whose errors the older layer reports in this order, at the place of the first of
+them in the model (errors.md sections 4 and 11, captured: global indexes before local ones, tokens before
+enumerations, UpdateItem, Query and Scan without a required member; section 6.10: units and time to live;
+assumed: PutItem without Item, and of Query what Scan shows)."""
 
 ENUM_ORDER: Final[Mapping[str, tuple[str, ...]]] = {
     "ReturnConsumedCapacity": ("INDEXES", "TOTAL", "NONE"),
     "ReturnItemCollectionMetrics": ("SIZE", "NONE"),
     "ReturnValue": ("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
-    "Select": ("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"),
+    "Select": SELECTIONS,
     "ScalarAttributeType": ("B", "N", "S"),
     "KeyType": ("HASH", "RANGE"),
     "ProjectionType": ("ALL", "INCLUDE", "KEYS_ONLY"),

@@ -34,10 +34,11 @@ class Node:
     """The model's type, or ATTRIBUTE."""
     minimum: int | None = None
     maximum: int | None = None
-    between: bool = False
     pattern: str | None = None
     matcher: re.Pattern[str] | None = None
     enum: tuple[str, ...] = ()
+    is_checked_later: bool = False
+    """The enumeration is one of the operation's own checks, except in the older layer."""
     is_table: bool = False
     """A table's name or ARN; the bounds are of names, see `overrides.TABLE_ARN_MAXIMUM`."""
     members: dict[str, Node] = field(default_factory=dict)
@@ -61,14 +62,15 @@ class Plan:
 def plan_of(operation: Operation) -> Plan:
     """Returns the plan of an operation. Takes some hundred microseconds; the caller caches it."""
     rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
-    return Plan(operation.name, _node(operation.input, None), rules)
+    return Plan(operation.name, _node(operation.input, None, rules), rules)
 
 
-def _node(shape: Shape, change: Change | None) -> Node:
+def _node(shape: Shape, change: Change | None, rules: Rules) -> Node:
     if shape.name == "AttributeValue":
         return Node(shape.name, ATTRIBUTE)
     node = Node(shape.name, shape.type, shape.minimum, shape.maximum, pattern=shape.pattern)
     node.enum = _printed_enum(shape)
+    node.is_checked_later = rules.newer and shape.name in overrides.CHECKED_LATER
     if shape.name == overrides.TABLE_NAME_SHAPE and not (change and change.plain_name):
         node.is_table = True
         node.minimum = overrides.TABLE_NAME_MINIMUM
@@ -79,15 +81,15 @@ def _node(shape: Shape, change: Change | None) -> Node:
     if node.pattern is not None:
         node.matcher = overrides.compile_pattern(node.pattern)
     node.members = {
-        name: _node(shape.members[name], overrides.MEMBERS.get((shape.name, name)))
+        name: _node(shape.members[name], overrides.MEMBERS.get((shape.name, name)), rules)
         for name in _report_order(shape)
     }
     changed = {name: overrides.MEMBERS.get((shape.name, name), Change()) for name in shape.required}
     node.required = frozenset(name for name, each in changed.items() if not each.optional)
     if shape.element is not None:
-        node.element = _node(shape.element, overrides.MEMBERS.get((shape.name, "member")))
+        node.element = _node(shape.element, overrides.MEMBERS.get((shape.name, "member")), rules)
     if shape.key is not None and not node.holds_attributes:
-        node.key = _node(shape.key, None)
+        node.key = _node(shape.key, None, rules)
     return node
 
 
@@ -114,4 +116,3 @@ def _apply(change: Change, node: Node) -> None:
         node.maximum = change.maximum
     if change.pattern is not None:
         node.pattern = change.pattern
-    node.between = change.between

@@ -10,20 +10,20 @@ Coercions (errors.md section 5, "SerializationException texts"):
    which the operation then rejects. Assumed: dropping it would lose data silently.
 3. A null in any other list or map stays, and `constraints.py` rejects it; in a set it is rejected here, as
    "Unexpected field type". Assumed.
-4. A boolean may be one of the strings "true", "1", "yes", "false", "0", "no".
-5. A number with a fraction is floored where an integer is expected, and limited to the integer's range.
+4. A boolean may be a string in any case: `t true yes y 1`, `f false no n 0` (errors.md section 11).
+5. A number loses its fraction where an integer is expected, and is limited to the integer's range.
 6. Unknown members of structures and of AttributeValues are removed.
 """
 
 from __future__ import annotations
 
-import math
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from faradisc.errors import SerializationException
+from faradisc.model.values.attribute import SET_TYPES
 from faradisc.protocol.plan import ATTRIBUTE, Node
 
 _PACKAGE: Final = "com.amazonaws.dynamodb.v20120810."
@@ -31,7 +31,10 @@ _STRUCTURE_NOT_EXPECTED: Final = "Start of structure or map found where not expe
 _FIELD_TYPE: Final = "Unexpected field type"
 _VALUE_TYPE: Final = "Unexpected value type in payload"
 
-_BOOLEAN_TEXTS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_BOOLEAN_TEXTS: Final = {
+    **dict.fromkeys(("t", "true", "yes", "y", "1"), True),
+    **dict.fromkeys(("f", "false", "no", "n", "0"), False),
+}
 
 _JAVA_TYPES: Final = {
     "string": "java.lang.String",
@@ -47,9 +50,14 @@ _JAVA_TYPES: Final = {
 _INTEGER_BITS: Final = {"integer": 31, "long": 63}
 
 
-def normalise(root: Node, request: dict[str, Any]) -> None:
-    """Checks every JSON type of a request; coerces in place. Raises SerializationException."""
-    _members(root, request)
+def normalise(root: Node, request: dict[str, Any]) -> bool:
+    """Checks every JSON type of a request; coerces in place. Raises SerializationException.
+
+    Returns whether only the service's older layer reads it: a scalar was coerced, or an AttributeValue has
+    several members (errors.md section 11, recorded for BOOL, NULL and numbers of Query and Scan; assumed for
+    the other scalars).
+    """
+    return _Reader().reads_older(root, request)
 
 
 def is_base64(raw: object) -> bool:
@@ -69,44 +77,78 @@ def _reject(text: str) -> NoReturn:
 # --- The plan's part -----------------------------------------------------------------------------
 
 
-def _members(node: Node, structure: dict[str, Any]) -> None:
-    for name, raw in list(structure.items()):
-        member = node.members.get(name)
-        if raw is None or member is None:
-            del structure[name]
-        else:
-            structure[name] = _value(member, raw, in_collection=False)
+class _Reader:
+    """Checks one request; `_older` collects what only the older layer reads."""
 
+    def __init__(self) -> None:
+        self._older = False
 
-def _value(node: Node, raw: Any, *, in_collection: bool) -> Any:
-    """Returns the value that replaces `raw`, which is not null."""
-    kind = node.kind
-    if kind == ATTRIBUTE:
-        _attribute(raw, in_collection=in_collection)
-        return raw
-    if kind == "structure":
-        _expect_structure(node.shape, raw, in_collection=in_collection)
-        _members(node, raw)
-        return raw
-    if kind == "list":
-        _expect_list(raw)
-        _elements(node, raw, range(len(raw)))
-        return raw
-    if kind == "map":
-        _expect_map(node, raw)
-        _elements(node, raw, list(raw))
-        return raw
-    return _SCALARS[kind](raw, kind)
+    def reads_older(self, root: Node, request: dict[str, Any]) -> bool:
+        self._members(root, request)
+        return self._older
 
+    def _members(self, node: Node, structure: dict[str, Any]) -> None:
+        for name, raw in list(structure.items()):
+            member = node.members.get(name)
+            if raw is None or member is None:
+                del structure[name]
+            else:
+                structure[name] = self._value(member, raw, in_collection=False)
 
-def _elements(node: Node, collection: Any, keys: Any) -> None:
-    assert node.element is not None
-    for key in keys:
-        raw = collection[key]
-        if raw is not None:
-            collection[key] = _value(node.element, raw, in_collection=True)
-        elif node.holds_attributes:
-            collection[key] = {}
+    def _value(self, node: Node, raw: Any, *, in_collection: bool) -> Any:
+        """Returns the value that replaces `raw`, which is not null."""
+        kind = node.kind
+        if kind == ATTRIBUTE:
+            self._attribute(raw, in_collection=in_collection)
+            return raw
+        if kind == "structure":
+            _expect_structure(node.shape, raw, in_collection=in_collection)
+            self._members(node, raw)
+            return raw
+        if kind == "list":
+            _expect_list(raw)
+            self._elements(node, raw, range(len(raw)))
+            return raw
+        if kind == "map":
+            _expect_map(node, raw)
+            self._elements(node, raw, list(raw))
+            return raw
+        return self._scalar(raw, kind)
+
+    def _scalar(self, raw: Any, kind: str) -> Any:
+        value = _SCALARS[kind](raw, kind)
+        self._older |= type(value) is not type(raw) or value != raw
+        return value
+
+    def _elements(self, node: Node, collection: Any, keys: Any) -> None:
+        assert node.element is not None
+        for key in keys:
+            raw = collection[key]
+            if raw is not None:
+                collection[key] = self._value(node.element, raw, in_collection=True)
+            elif node.holds_attributes:
+                collection[key] = {}
+
+    def _attribute(self, raw: Any, *, in_collection: bool) -> None:
+        """Checks one AttributeValue and all inside it without recursion: it nests as deep as JSON may."""
+        pending = [raw]
+        while pending:
+            value = pending.pop()
+            _expect_structure("AttributeValue", value, in_collection=in_collection or value is not raw)
+            for kind, content in list(value.items()):
+                scalar = _ATTRIBUTE_MEMBERS.get(kind)
+                if content is None or scalar is None:
+                    del value[kind]
+                elif kind in ("M", "L"):
+                    value[kind] = _members_of(kind, content, pending)
+                elif kind in SET_TYPES:
+                    _expect_list(content)
+                    if None in content:
+                        _reject(_FIELD_TYPE)
+                    value[kind] = [_SCALARS[scalar](entry, scalar) for entry in content]
+                else:
+                    value[kind] = self._scalar(content, scalar)
+            self._older |= len(value) > 1
 
 
 def _expect_structure(shape: str, raw: Any, *, in_collection: bool) -> None:
@@ -145,42 +187,13 @@ _ATTRIBUTE_MAP: Final = (
 )
 
 
-def _attribute(raw: Any, *, in_collection: bool) -> None:
-    """Checks one AttributeValue and all inside it without recursion: it nests as deep as JSON may."""
-    pending = [raw]
-    while pending:
-        value = pending.pop()
-        _expect_structure("AttributeValue", value, in_collection=in_collection or value is not raw)
-        for kind, content in list(value.items()):
-            check = _ATTRIBUTE_MEMBERS.get(kind)
-            if content is None or check is None:
-                del value[kind]
-            else:
-                value[kind] = check(content, pending)
-
-
-def _scalar_member(kind: str) -> Callable[[Any, list[Any]], Any]:
-    return lambda content, _pending: _SCALARS[kind](content, kind)
-
-
-def _set_member(kind: str) -> Callable[[Any, list[Any]], Any]:
-    def check(content: Any, _pending: list[Any]) -> list[str]:
+def _members_of(kind: str, content: Any, pending: list[Any]) -> Any:
+    """Returns the members of a list or map, which are added to `pending`, the first one last."""
+    if kind == "L":
         _expect_list(content)
-        if None in content:
-            _reject(_FIELD_TYPE)
-        return [_SCALARS[kind](entry, kind) for entry in content]
-
-    return check
-
-
-def _list_member(content: Any, pending: list[Any]) -> Any:
-    _expect_list(content)
-    content = [{} if entry is None else entry for entry in content]
-    pending.extend(reversed(content))
-    return content
-
-
-def _map_member(content: Any, pending: list[Any]) -> Any:
+        content = [{} if entry is None else entry for entry in content]
+        pending.extend(reversed(content))
+        return content
     if type(content) is not dict:
         _reject(_ATTRIBUTE_MAP if type(content) is list else _FIELD_TYPE)
     content = {name: {} if entry is None else entry for name, entry in content.items()}
@@ -188,15 +201,13 @@ def _map_member(content: Any, pending: list[Any]) -> Any:
     return content
 
 
-_ATTRIBUTE_MEMBERS: Final[dict[str, Callable[[Any, list[Any]], Any]]] = {
-    **dict.fromkeys(("S", "N"), _scalar_member("string")),
-    **dict.fromkeys(("NULL", "BOOL"), _scalar_member("boolean")),
-    **dict.fromkeys(("SS", "NS"), _set_member("string")),
-    "B": _scalar_member("blob"),
-    "BS": _set_member("blob"),
-    "M": _map_member,
-    "L": _list_member,
+_ATTRIBUTE_MEMBERS: Final = {
+    **dict.fromkeys(("S", "N", "SS", "NS"), "string"),
+    **dict.fromkeys(("NULL", "BOOL"), "boolean"),
+    **dict.fromkeys(("B", "BS"), "blob"),
+    **dict.fromkeys(("M", "L"), "value"),
 }
+"""The members of an AttributeValue, and what they hold."""
 
 
 # --- Scalars -------------------------------------------------------------------------------------
@@ -233,18 +244,17 @@ def _boolean(raw: Any, kind: str) -> bool:
     if type(raw) is bool:
         return raw
     if type(raw) is str:
-        if raw not in _BOOLEAN_TEXTS:
+        value = _BOOLEAN_TEXTS.get(raw.lower())
+        if value is None:
             _reject("Unexpected token received from parser")
-        return _BOOLEAN_TEXTS[raw]
+        return value
     _reject_token(raw, kind)
 
 
 def _integer(raw: Any, kind: str) -> int:
-    if type(raw) is int:
-        return raw
-    if type(raw) is float:
+    if type(raw) is int or type(raw) is float:
         bound = 1 << _INTEGER_BITS[kind]
-        return min(max(math.floor(raw), -bound), bound - 1)
+        return min(max(int(raw), -bound), bound - 1)
     _reject_token(raw, kind)
 
 

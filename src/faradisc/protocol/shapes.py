@@ -18,11 +18,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from faradisc.model.values.checks import canonical_item_size, canonicalise
+from faradisc.model.values.checks import canonical_item_size, canonicalise, has_deep_value
 from faradisc.protocol import constraints, search_body, serialization
-from faradisc.protocol.overrides import NAME_PATTERN, TABLE_ARN_MAXIMUM, TABLE_NAME_MAXIMUM, compile_pattern
+from faradisc.protocol.overrides import (
+    NAME_PATTERN,
+    TABLE_ARN_MAXIMUM,
+    TABLE_NAME_MAXIMUM,
+    TABLE_NAME_MINIMUM,
+    compile_pattern,
+)
 from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan, plan_of
 from faradisc.protocol.service_model import Operation
 
@@ -43,7 +49,8 @@ is_table = lru_cache(
     maxsize=1024
 )(  # requests name the same few tables
     compile_pattern(
-        f"{NAME_PATTERN[:-1]}{{1,{TABLE_NAME_MAXIMUM}}}|(?s:arn:.{{0,{TABLE_ARN_MAXIMUM - 4}}})"
+        f"{NAME_PATTERN[:-1]}{{{TABLE_NAME_MINIMUM},{TABLE_NAME_MAXIMUM}}}"
+        f"|(?s:arn:.{{0,{TABLE_ARN_MAXIMUM - 4}}})"
     ).fullmatch
 )
 
@@ -56,6 +63,15 @@ _PYTHON_TYPES = {
     "map": "dict",
     "structure": "dict",
 }
+
+
+class Checked(NamedTuple):
+    """What the check of a request has shown."""
+
+    values_ok: bool
+    """Every AttributeValue is canonical."""
+    older: bool
+    """The older layer of the service reads the request, and words all its errors (errors.md section 11)."""
 
 
 class CheckedShape:
@@ -71,8 +87,8 @@ class CheckedShape:
 
     def check_request(
         self, request: dict[str, Any], size: int, body: bytes | None = None, sizes: Sizes | None = None
-    ) -> bool:
-        """Returns whether every AttributeValue is canonical; normalises `request` in place where necessary.
+    ) -> Checked:
+        """Returns what is known of the values; normalises `request` in place where necessary.
 
         size: the length of the JSON text; longer values cannot occur and are not checked for. body: that
         text; one operation's errors name positions in it. sizes: gets the items' sizes if all is canonical.
@@ -83,17 +99,19 @@ class CheckedShape:
             sizes = {}
         verdict = self.fits(request, size, sizes)
         if verdict == FITS:
-            return True
+            return Checked(values_ok=True, older=False)
         if body is not None and self.operation.name == "SearchVectors":
             search_body.check(request, body)
-        serialization.normalise(self.plan.root, request)
+        older = serialization.normalise(self.plan.root, request)
+        if self.plan.rules.newer:
+            older = older or has_deep_value(request)
         sizes.clear()  # of dicts that may have been replaced
         verdict = self.fits(request, size, sizes)
-        if verdict == SHAPE:
-            constraints.check(self.plan, request)
+        if verdict == SHAPE or older:
+            constraints.check(self.plan, request, older=older)
         if verdict != FITS:
             sizes.clear()
-        return verdict == FITS
+        return Checked(values_ok=verdict == FITS, older=older)
 
 
 def compile_plan(plan: Plan) -> type_of_fits:
@@ -195,6 +213,8 @@ class _Writer:
         if broken:
             self._line(depth, f"for {key} in {variable}:")
             self._line(depth + 1, f"if {broken}: return {SHAPE}")
+        if node.holds_attributes:
+            self._line(depth, f"if '' in {variable}: verdict = {VALUES}")
         self._elements(node, f"for {{}} in {variable}.values():", depth)
 
     def _invalid(self, node: Node, variable: str) -> str:
@@ -213,6 +233,8 @@ class _Writer:
         if node.is_table:
             # Longer values are not added to is_table's cache.
             return f"len({variable}) > {TABLE_ARN_MAXIMUM} or not is_table({variable})"
+        if node.is_checked_later:
+            return ""
         if node.enum:
             return f"{variable} not in {self._constant(frozenset(node.enum))}"
         measure = f"len({variable})" if node.kind in LENGTHS else variable

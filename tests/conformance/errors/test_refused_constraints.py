@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.rejections import KEY, ONE, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, Case, World, named
 
 SOURCE = "errors.md section 3"
 NOT_NULL = "Member must not be null"
@@ -34,7 +34,7 @@ BARE_RETURN_VALUES = (
 BARE_METRICS = "ReturnItemCollectionMetrics can only be SIZE or NONE"
 BARE_CONDITIONAL = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
 RECORDED = "errors.md sections 3 and 4, captured in October 2026"
-ACTIONS = "Member must satisfy enum value set: [ADD, PUT, DELETE]"
+OCTOBER = "errors.md section 11, recorded in October 2026"
 NO_TABLE_NAME = "The parameter 'TableName' is required but was not present in the request"
 
 
@@ -68,7 +68,8 @@ ITEM_WRITES: dict[str, dict[str, Any]] = {
 BAD_NAMES: list[tuple[str, str]] = [
     ("", at_least(1)),
     ("a" * 256, at_most(255)),
-    *((name, NAME) for name in ("a b", "a/b", "a;", "ä", "a\n", "a:b", "$a", "a,b", "a*", " ")),
+    *((name, NAME) for name in ("a b", "a/b", "ab;", "äöü", "ab\n", "a:b", "$ab", "a,b", "a*b", "   ")),
+    *((name, at_least(3)) for name in ("a", "ab", "a!", "ä", " ")),
 ]
 
 
@@ -86,27 +87,14 @@ def names() -> Iterator[Case]:
                 ONE + (old(name, "tableName", constraint) if name else new("TableName", constraint)),
                 "limits.md section 1: 1..255 and the pattern on data-plane calls",
             )
-        yield Case(
-            "a bad table name, reported alone",
-            operation,
-            {**members, "TableName": "a b", "ReturnValues": "x", "ReturnConsumedCapacity": "y"},
-            ONE + old("a b", "tableName", NAME),
-            "errors.md section 4",
-        )
-    for operation, members, echoes in (
-        ("GetItem", {"Key": KEY}, False),
-        (
-            "Query",
-            {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": "x"}}},
-            False,
-        ),
-        ("Scan", {}, True),
+    for operation, members in (
+        ("GetItem", {"Key": KEY}),
+        ("Query", {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": {":p": {"S": "x"}}}),
+        ("Scan", {}),
     ):
-        path = "tableName" if echoes else "TableName"
-        no_name = null(path) if echoes else new(path, NOT_NULL)
-        yield Case("no table name", operation, members, ONE + no_name, SOURCE)
+        yield Case("no table name", operation, members, ONE + null("tableName"), OCTOBER)
         for name, constraint in BAD_NAMES:
-            text = old(name, path, constraint) if echoes else new(path, constraint)
+            text = old(name, "tableName", constraint) if name else new("TableName", constraint)
             yield Case(
                 f"table name {name[:9]!r}", operation, {**members, "TableName": name}, ONE + text, SOURCE
             )
@@ -157,7 +145,7 @@ def names() -> Iterator[Case]:
             ("a" * 256, at_most(255)),
             ("a b c", NAME),
         ):
-            text = old(name, "indexName", constraint) if operation == "Scan" else new("IndexName", constraint)
+            text = new("IndexName", constraint)
             yield Case(
                 f"index name {name[:9]!r}",
                 operation,
@@ -180,7 +168,6 @@ def enumerations() -> Iterator[Case]:
         for operation, base in (
             ("PutItem", {"TableName": "hash", "Item": KEY}),
             ("DeleteItem", {"TableName": "hash", "Key": KEY}),
-            ("UpdateItem", {"TableName": "hash", "Key": KEY}),
             ("Scan", {"TableName": "hash"}),
             ("BatchWriteItem", {"RequestItems": {"hash": [{"DeleteRequest": {"Key": KEY}}]}}),
             ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "hash", "Key": KEY}}]}),
@@ -192,6 +179,13 @@ def enumerations() -> Iterator[Case]:
                 ONE + old(bad, "returnConsumedCapacity", CAPACITY),
                 SOURCE,
             )
+        yield Case(
+            f"returnConsumedCapacity {bad!r}",
+            "UpdateItem",
+            {"TableName": "hash", "Key": KEY, "ReturnConsumedCapacity": bad},
+            old(bad, "returnConsumedCapacity", CAPACITY),
+            OCTOBER,
+        )
         for operation, base in (
             ("GetItem", {"TableName": "hash", "Key": KEY}),
             ("BatchGetItem", {"RequestItems": {"hash": {"Keys": [KEY]}}}),
@@ -213,22 +207,54 @@ def enumerations() -> Iterator[Case]:
                 "ReturnValuesOnConditionCheckFailure",
                 old("x", "returnValuesOnConditionCheckFailure", DELETE_VALUES),
             ),
-            ("ConditionalOperator", BARE_CONDITIONAL),
         ):
-            yield Case(f"{member} of no sense", operation, {**base, member: "x"}, ONE + text, RECORDED)
+            bare = operation == "UpdateItem" and member.endswith("CheckFailure")
+            yield Case(
+                f"{member} of no sense",
+                operation,
+                {**base, member: "x"},
+                ("" if bare else ONE) + text,
+                OCTOBER if bare else RECORDED,
+            )
+        for value in ("AND", "x"):
+            for count, text in (
+                (0, "ConditionalOperator cannot be used without Filter or Expected"),
+                (
+                    1,
+                    "ConditionalOperator can only be used when Filter or Expected has two or more elements",
+                ),
+                (2, BARE_CONDITIONAL),
+            ):
+                expected = {name: {"Exists": False} for name in "ab"[:count]}
+                if value == "x" or count < 2:
+                    yield Case(
+                        f"ConditionalOperator {value} of {count}",
+                        operation,
+                        {**base, "Expected": expected, "ConditionalOperator": value},
+                        ONE + text,
+                        OCTOBER,
+                    )
+        yield Case(
+            "ConditionalOperator beside an expression",
+            operation,
+            {**base, "ConditionExpression": "attribute_exists(a)", "ConditionalOperator": "x"},
+            f"{ONE}Can not use both expression and non-expression parameters in the same request: "
+            "Non-expression parameters: {ConditionalOperator} Expression parameters: {ConditionExpression}",
+            OCTOBER,
+        )
         yield Case(
             "a comparison of no sense",
             operation,
             {**base, "Expected": {"a": {"ComparisonOperator": "eq"}}},
-            ONE + old("eq", "expected.a.member.comparisonOperator", OPERATORS),
-            SOURCE,
+            ONE + INVALID + "Invalid comparison operator",
+            OCTOBER,
         )
     yield Case(
         "an action of no sense",
         "UpdateItem",
         {"TableName": "hash", "Key": KEY, "AttributeUpdates": {"a": {"Action": "x"}}},
-        ONE + old("x", "attributeUpdates.a.member.action", ACTIONS),
-        SOURCE,
+        ONE + "Member must satisfy enum value set: [ADD, DELETE, PUT]' for Action",
+        OCTOBER,
     )
     yield Case(
         "Select of no sense",
@@ -248,7 +274,7 @@ def enumerations() -> Iterator[Case]:
         "ConditionalOperator of no sense",
         "Query",
         {"TableName": "hash", "ConditionalOperator": "x", "Select": "y"},
-        BARE_CONDITIONAL,
+        "ConditionalOperator cannot be used without Filter or Expected",
         "errors.md section 4: bare, ahead of and not merged with Select",
     )
     for member, text in (
@@ -317,8 +343,8 @@ def bounds() -> Iterator[Case]:
             f"limit {limit}",
             "Scan",
             {"TableName": "hash", "Limit": limit},
-            ONE + old(str(limit), "limit", at_least(1, "value")),
-            "errors.md 6.5",
+            ONE + new("Limit", at_least(1, "value")),
+            OCTOBER,
         )
         yield Case(
             f"limit {limit}",
@@ -360,7 +386,7 @@ def bounds() -> Iterator[Case]:
         "no attributes to get",
         "Scan",
         {"TableName": "hash", "AttributesToGet": []},
-        ONE + old("[]", "attributesToGet", at_least(1)),
+        ONE + new("AttributesToGet", at_least(1)),
         "limits.md section 3",
     )
     yield Case(
@@ -448,9 +474,8 @@ def several() -> Iterator[Case]:
         "two at once",
         "GetItem",
         {"TableName": "hash", "ReturnConsumedCapacity": "x"},
-        f"2 validation errors detected: {new('Key', NOT_NULL)}; "
-        f"{old('x', 'returnConsumedCapacity', CAPACITY)}",
-        "errors.md section 3",
+        f"2 validation errors detected: {null('key')}; {old('x', 'returnConsumedCapacity', CAPACITY)}",
+        "errors.md section 11; assumed: as UpdateItem",
     )
     yield Case(
         "at most ten",
@@ -467,6 +492,212 @@ def several() -> Iterator[Case]:
         ),
         "errors.md section 3: at most 10 errors are collected",
     )
+
+
+def stages() -> Iterator[Case]:
+    """What is reported together, and what alone."""
+    capacity = {"ReturnConsumedCapacity": "y"}
+    bad_capacity = old("y", "returnConsumedCapacity", CAPACITY)
+    metrics = {"ReturnItemCollectionMetrics": "z"}
+    mode = {"ReturnValuesOnConditionCheckFailure": "m"}
+    bad_mode = old("m", "returnValuesOnConditionCheckFailure", DELETE_VALUES)
+    two, three = "2 validation errors detected: ", "3 validation errors detected: "
+    for operation in ("PutItem", "DeleteItem"):
+        base = {"TableName": "hash", **ITEM_WRITES[operation]}
+        for what, request, text in (
+            (
+                "a bad name and ReturnValues",
+                {"TableName": "bad!name", "ReturnValues": "x"},
+                f"{two}{old('bad!name', 'tableName', NAME)}; {BARE_RETURN_VALUES}",
+            ),
+            (
+                "a bad name and capacity",
+                {"TableName": "bad!name", **capacity},
+                f"{two}{old('bad!name', 'tableName', NAME)}; {bad_capacity}",
+            ),
+            (
+                "an empty name and all",
+                {"TableName": "", **capacity, **metrics, "ReturnValues": "x"},
+                ONE + new("TableName", at_least(1)),
+            ),
+            (
+                "four bad enumerations",
+                {**capacity, **metrics, "ReturnValues": "x", "ConditionalOperator": "x"},
+                f"{three}{bad_capacity}; {BARE_RETURN_VALUES}; {BARE_METRICS}",
+            ),
+            (
+                "a bad failure mode and metrics",
+                {**mode, **metrics},
+                f"{two}{old('z', 'returnItemCollectionMetrics', METRICS)}; {bad_mode}",
+            ),
+            (
+                "ALL_NEW and a bad name",
+                {"TableName": "bad!name", "ReturnValues": "ALL_NEW"},
+                f"{two}{old('bad!name', 'tableName', NAME)}; ReturnValues can only be ALL_OLD or NONE",
+            ),
+            (
+                "UPDATED_OLD and a bad capacity",
+                {**capacity, "ReturnValues": "UPDATED_OLD"},
+                f"{two}{bad_capacity}; ReturnValues can only be ALL_OLD or NONE",
+            ),
+        ):
+            yield Case(what, operation, {**base, **request}, text, OCTOBER)
+    update = {"TableName": "hash", "Key": KEY}
+    for what, request, text in (
+        ("all but the name", {"ReturnValues": "x", **mode, **metrics, **capacity}, ONE + BARE_RETURN_VALUES),
+        ("a bad mode and the rest", {**mode, **metrics, **capacity}, bad_mode),
+        ("metrics and capacity", {**metrics, **capacity}, ONE + BARE_METRICS),
+        ("only capacity", capacity, bad_capacity),
+        (
+            "a bad name and all",
+            {"TableName": "ab", "ReturnValues": "x", **mode, **metrics, **capacity},
+            ONE + old("ab", "tableName", at_least(3)),
+        ),
+        (
+            "no name and ReturnValues",
+            {"TableName": None, "ReturnValues": "x"},
+            f"{two}{null('tableName')}; {old('x', 'returnValues', RETURN_VALUES)}",
+        ),
+        (
+            "no key and all",
+            {"Key": None, "ReturnValues": "x", **mode, **metrics, **capacity},
+            f"5 validation errors detected: {bad_capacity}; {bad_mode}; "
+            f"{old('x', 'returnValues', RETURN_VALUES)}; "
+            f"{old('z', 'returnItemCollectionMetrics', METRICS)}; {null('key')}",
+        ),
+    ):
+        yield Case(what, "UpdateItem", {**update, **request}, text, OCTOBER)
+    for operation, members in (("GetItem", {"Key": KEY}), ("Query", {}), ("Scan", {})):
+        for what, request, text in (
+            (
+                "a bad name and capacity",
+                {"TableName": "ab", **capacity},
+                f"{two}{old('ab', 'tableName', at_least(3))}; {bad_capacity}",
+            ),
+            (
+                "an empty name and capacity",
+                {"TableName": "", **capacity},
+                ONE + new("TableName", at_least(1)),
+            ),
+        ):
+            yield Case(what, operation, {**members, **request}, text, OCTOBER)
+    limit = new("Limit", at_least(1, "value"))
+    for operation in ("Query", "Scan"):
+        base = {"TableName": "hash"}
+        for what, request, text in (
+            (
+                "Limit, then the name, then all else",
+                {"TableName": "", "Limit": 0, "Select": "s", **capacity},
+                f"{two}{limit}; {new('TableName', at_least(1))}",
+            ),
+            ("Limit before Select", {"Limit": 0, "Select": "s"}, ONE + limit),
+            (
+                "a name before Select",
+                {"TableName": "ab", "Select": "s"},
+                ONE + old("ab", "tableName", at_least(3)),
+            ),
+            (
+                "a number beyond 32 bits",
+                {"Limit": -(2**31) - 1},
+                ONE + old(str(-(2**31)), "limit", at_least(1, "value")),
+            ),
+            ("a fraction below 1", {"Limit": 0.5}, ONE + old("0", "limit", at_least(1, "value"))),
+            (
+                "no name",
+                {"TableName": None, "Limit": 0, "Select": "s", **capacity},
+                f"4 validation errors detected: {old('s', 'select', SELECT)}; {bad_capacity}; "
+                f"{null('tableName')}; {old('0', 'limit', at_least(1, 'value'))}",
+            ),
+        ):
+            yield Case(what, operation, {**base, **request}, text, OCTOBER)
+    for what, request, text in (
+        (
+            "every number",
+            {"Limit": 0, "Segment": -1, "TotalSegments": 0, "TableName": ""},
+            f"4 validation errors detected: {limit}; {new('Segment', at_least(0, 'value'))}; "
+            f"{new('TotalSegments', at_least(1, 'value'))}; {new('TableName', at_least(1))}",
+        ),
+        (
+            "a segment beyond 32 bits",
+            {"Segment": 2**31, "TotalSegments": 2},
+            ONE + old(str(2**31 - 1), "segment", at_most(999_999, "value")),
+        ),
+        (
+            "a filter without an operator",
+            {"ScanFilter": {"a": {}}, "Select": "s", "Segment": -1, "TotalSegments": 0},
+            f"4 validation errors detected: {old('s', 'select', SELECT)}; "
+            f"{old('0', 'totalSegments', at_least(1, 'value'))}; "
+            f"{null('scanFilter.a.member.comparisonOperator')}; {old('-1', 'segment', at_least(0, 'value'))}",
+        ),
+        (
+            "an operator of no sense",
+            {
+                "ScanFilter": {
+                    "a": {"ComparisonOperator": "NULL"},
+                    "b": {"ComparisonOperator": "eq", "AttributeValueList": []},
+                },
+                "Select": "s",
+            },
+            INVALID + "Invalid comparison operator",
+        ),
+        (
+            "ConditionalOperator without a filter, before Select",
+            {"ConditionalOperator": "OR", "Select": "s"},
+            "ConditionalOperator cannot be used without Filter or Expected",
+        ),
+        (
+            "a repeated attribute before Select",
+            {"AttributesToGet": ["a", "a"], "Select": "s"},
+            INVALID + "Duplicate value in attribute name: a",
+        ),
+        (
+            "an empty attribute before Select",
+            {"AttributesToGet": [""], "Select": "s"},
+            "Empty attribute name",
+        ),
+        ("Select before segments", {"Select": "s", "Segment": 0}, ONE + old("s", "select", SELECT)),
+    ):
+        yield Case(what, "Scan", {"TableName": "hash", **request}, text, OCTOBER)
+    batch = {"RequestItems": {"hash": []}, **capacity, **metrics}
+    no_writes = old("{hash=[]}", "requestItems", BATCH_SIZES)
+    yield Case(
+        "an empty list and bad enumerations",
+        "BatchWriteItem",
+        batch,
+        f"{three}{no_writes}; {bad_capacity}; {old('z', 'returnItemCollectionMetrics', METRICS)}",
+        OCTOBER,
+    )
+    yield Case(
+        "a bad name with an empty list",
+        "BatchWriteItem",
+        {"RequestItems": {"bad!name": []}},
+        ONE + old("{bad!name=[]}", "requestItems", BATCH_SIZES),
+        OCTOBER,
+    )
+    for operation, kind in (("TransactWriteItems", "Delete"), ("TransactGetItems", "Get")):
+        path = f"transactItems.1.member.{kind.lower()}"
+        for what, name, more, text in (
+            ("a bad name and capacity", "bad!name", capacity, ONE + bad_capacity),
+            ("a short name", "ab", {}, ONE + old("ab", f"{path}.tableName", at_least(3))),
+            (
+                "a short bad name",
+                "a!",
+                {},
+                f"{two}{old('a!', f'{path}.tableName', at_least(3))}; {old('a!', f'{path}.tableName', NAME)}",
+            ),
+        ):
+            request = {"TransactItems": [{kind: {"TableName": name, "Key": KEY}}], **more}
+            yield Case(what, operation, request, text, OCTOBER)
+    yield Case(
+        "a bad mode and a bad name",
+        "TransactWriteItems",
+        {"TransactItems": [{"Put": {"TableName": "bad!name", "Item": KEY, **mode}}]},
+        ONE + old("m", "transactItems.1.member.put.returnValuesOnConditionCheckFailure", DELETE_VALUES),
+        OCTOBER,
+    )
+
+
+BATCH_SIZES = f"Map value must satisfy constraint: [{at_most(25)}, {at_least(1)}]"
 
 
 def deep(levels: int) -> dict[str, Any]:
@@ -664,6 +895,7 @@ def cases() -> Iterator[Case]:
     yield from enumerations()
     yield from bounds()
     yield from several()
+    yield from stages()
     yield from deep_values()
     yield from batches()
     yield from before_the_rest()

@@ -123,7 +123,7 @@ def cases() -> Iterator[Case]:
         "values without an expression",
         "UpdateItem",
         {**BASES["UpdateItem"][0], VALUES: {":v": S}},
-        f"{ONE}{without}: UpdateExpression and ConditionExpression are null",
+        f"{ONE}{without}",
         SOURCE,
     )
     yield Case(

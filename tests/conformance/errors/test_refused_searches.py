@@ -8,6 +8,7 @@ from typing import Any
 from fixtures.rejections import INVALID, KEY, NOT_VALID, ONE, PAIR, Case, World, named
 
 SOURCE = "errors.md 6.5"
+OCTOBER = "errors.md section 11, recorded in October 2026"
 X = {":p": {"S": "x"}}
 N = {":n": {"N": "1"}}
 SYNTAX = "Invalid KeyConditionExpression: Syntax error; "
@@ -218,7 +219,7 @@ def of_both() -> Iterator[Case]:
         ("Scan", {"TableName": "pair"}),
     ):
         where = SOURCE
-        envelope = ONE if operation == "Query" else ""
+        envelope = ONE
         for parameter, content in (("AttributesToGet", ["a"]), ("ProjectionExpression", "a")):
             for select in ("ALL_ATTRIBUTES", "COUNT", "ALL_PROJECTED_ATTRIBUTES"):
                 if operation == "Query" and parameter == "AttributesToGet":
@@ -238,7 +239,7 @@ def of_both() -> Iterator[Case]:
             {**base, "Select": "SPECIFIC_ATTRIBUTES"},
             envelope + "Must specify the AttributesToGet or ProjectionExpression when choosing to get "
             "SPECIFIC_ATTRIBUTES",
-            "errors.md 6.5: Query adds the envelope",
+            OCTOBER,
         )
         yield Case(
             "ALL_PROJECTED_ATTRIBUTES of a table",
@@ -274,13 +275,14 @@ def of_both() -> Iterator[Case]:
                 "The provided starting key is invalid",
                 where,
             )
-        yield Case(
-            "a start key of another type",
-            operation,
-            {**base, "ExclusiveStartKey": {"p": {"S": "x"}, "r": {"S": "1"}}},
-            "The provided starting key is invalid: The provided key element does not match the schema",
-            where,
-        )
+        for wrong in ({"S": "1"}, {"M": {}}, {"NS": ["1"]}):
+            yield Case(
+                f"a start key of type {[*wrong]}",
+                operation,
+                {**base, "ExclusiveStartKey": {"p": {"S": "x"}, "r": wrong}},
+                "The provided starting key is invalid",
+                OCTOBER,
+            )
     for operation, base in (
         ("Query", key_query("pair", "g = :p", X, IndexName="global")),
         ("Scan", {"TableName": "pair", "IndexName": "global"}),
@@ -417,18 +419,20 @@ def of_scan() -> Iterator[Case]:
             f"segment {segment} of {total}",
             "Scan",
             {"TableName": "hash", "Segment": segment, "TotalSegments": total},
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
-            f"Segment: {segment} is not less than TotalSegments: {total}",
-            SOURCE,
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments",
+            OCTOBER,
         )
-    for total in (0, -1, 1_000_001):
+    for total, bound in (
+        (0, "greater than or equal to 1"),
+        (-1, "greater than or equal to 1"),
+        (1_000_001, "less than or equal to 1000000"),
+    ):
         yield Case(
             f"{total} segments",
             "Scan",
             {"TableName": "hash", "Segment": 0, "TotalSegments": total},
-            ONE + "Value at 'totalSegments' failed to satisfy constraint: Member must have value "
-            "between 1 and 1000000",
-            SOURCE,
+            f"{ONE}Value at 'TotalSegments' failed to satisfy constraint: Member must have value {bound}",
+            OCTOBER,
         )
 
 

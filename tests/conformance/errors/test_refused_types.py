@@ -52,7 +52,7 @@ BOOLEAN: list[tuple[Any, str]] = [
     (1.5, token("DECIMAL_VALUE", "Boolean")),
     ("maybe", "Unexpected token received from parser"),
     ("", "Unexpected token received from parser"),
-    ("TRUE", "Unexpected token received from parser"),
+    ("TRUTH", "Unexpected token received from parser"),
     ([], collection("java.lang.Boolean")),
     ({}, START),
 ]

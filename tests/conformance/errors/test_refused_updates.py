@@ -51,7 +51,10 @@ def conflict(one: str, two: str) -> str:
 
 
 def section_operand(section: str, kind: str) -> str:
-    return f"Incorrect operand type for operator or function; operator: {section}, operand type: {kind}"
+    return (
+        f"Incorrect operand type for operator or function; operator: {section}, operand type: {kind}, "
+        f"typeSet: ALLOWED_FOR_{section}_OPERAND"
+    )
 
 
 def operand(operator: str, kind: str) -> str:
@@ -135,8 +138,8 @@ MISTAKES: list[tuple[str, str, str]] = [
         (f"ADD of {kind}", f"ADD a {value}", section_operand("ADD", kind))
         for kind, value in (
             ("STRING", ":s"),
-            ("BINARY", ":b"),
-            ("BOOLEAN", ":o"),
+            ("Binary", ":b"),
+            ("BOOL", ":o"),
             ("NULL", ":u"),
             ("LIST", ":l"),
             ("MAP", ":d"),
@@ -147,8 +150,8 @@ MISTAKES: list[tuple[str, str, str]] = [
         for kind, value in (
             ("STRING", ":s"),
             ("NUMBER", ":n"),
-            ("BINARY", ":b"),
-            ("BOOLEAN", ":o"),
+            ("Binary", ":b"),
+            ("BOOL", ":o"),
             ("NULL", ":u"),
             ("LIST", ":l"),
             ("MAP", ":d"),

@@ -1,8 +1,9 @@
 """Attribute values that cannot be stored, in every place where a request may hold one.
 
 Three answers per mistake (errors.md section 3, "Two layers in 2026"): PutItem, UpdateItem and DeleteItem say
-it in the new words and put an envelope around; GetItem, BatchGetItem and Query say it new and bare; all
-others say it in the old words, and name the placeholder when the value stands in an expression.
+it in the new words and put an envelope around; GetItem, BatchGetItem, Query and Scan say it new and bare; all
+others say it in the old words, and name the placeholder when the value stands in an expression. So do the
+former when only the older layer reads the request (section 11).
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ class Mistake:
     new: str
     old: str
     enveloped: bool = True
+    older: bool = False
+    """Every operation answers as the older layer does."""
 
 
-def same(what: str, value: Value, text: str, *, enveloped: bool = True) -> Mistake:
-    return Mistake(what, value, text, text, enveloped)
+def same(what: str, value: Value, text: str, *, enveloped: bool = True, older: bool = False) -> Mistake:
+    return Mistake(what, value, text, text, enveloped, older)
 
 
 def number(text: str, rejection: str) -> Mistake:
@@ -47,10 +50,10 @@ MISTAKES = [
     same("no datatype", {}, EMPTY, enveloped=False),
     same("an unknown datatype", {"X": "a"}, EMPTY, enveloped=False),
     same("only a null datatype", {"S": None}, EMPTY, enveloped=False),
-    same("two datatypes", {"S": "a", "N": "1"}, SEVERAL, enveloped=False),
-    same("all datatypes but one", {"S": "", "B": "", "BOOL": True, "L": []}, SEVERAL, enveloped=False),
+    same("two datatypes", {"S": "a", "N": "1"}, SEVERAL, older=True),
+    same("all datatypes but one", {"S": "", "B": "", "BOOL": True, "L": []}, SEVERAL, older=True),
     same("no datatype in a list", {"L": [{"S": "a"}, {}]}, EMPTY, enveloped=False),
-    same("two datatypes in a map", {"M": {"k": {"S": "a", "N": "1"}}}, SEVERAL, enveloped=False),
+    same("two datatypes in a map", {"M": {"k": {"S": "a", "N": "1"}}}, SEVERAL, older=True),
     same("false NULL", {"NULL": False}, INVALID + "Null attribute value types must have the value of true"),
     same("empty string set", {"SS": []}, INVALID + "An string set  may not be empty"),
     same("empty number set", {"NS": []}, INVALID + "An number set  may not be empty"),
@@ -77,7 +80,55 @@ MISTAKES = [
     Mistake("an empty number", {"N": ""}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
     Mistake("an empty number in a set", {"NS": ["1", ""]}, NOT_A_NUMBER + ": ", NOT_A_NUMBER),
     Mistake("an exponent of 2^31-1", {"N": "1e2147483647"}, OVERFLOW, UNDERFLOW),
-    Mistake("an exponent of many digits", {"N": "-1e" + "9" * 50}, OVERFLOW, UNDERFLOW),
+    Mistake(
+        "an exponent of many digits",
+        {"N": "-1e" + "9" * 50},
+        OVERFLOW,
+        f"{NOT_A_NUMBER}: -1e{'9' * 50}",
+    ),
+    *(
+        Mistake(f"number {text}", {"N": text}, new, old)
+        for text, new, old in (
+            ("1e2147483645", OVERFLOW, OVERFLOW),
+            ("1e2147483646", OVERFLOW, UNDERFLOW),
+            ("10e2147483646", OVERFLOW, UNDERFLOW),
+            ("0e2147483647", OVERFLOW, UNDERFLOW),
+            ("1e2147483648", OVERFLOW, f"{NOT_A_NUMBER}: 1e2147483648"),
+            ("1e-2147483648", UNDERFLOW, f"{NOT_A_NUMBER}: 1e-2147483648"),
+            ("0.1e-2147483647", UNDERFLOW, f"{NOT_A_NUMBER}: 0.1e-2147483647"),
+            ("-0e-2147483648", UNDERFLOW, f"{NOT_A_NUMBER}: -0e-2147483648"),
+            ("0e126", OVERFLOW, OVERFLOW),
+            ("0e-131", UNDERFLOW, UNDERFLOW),
+            ("0.0e-130", UNDERFLOW, UNDERFLOW),
+        )
+    ),
+    same(
+        "a boolean in text, then a number",
+        {"L": [{"BOOL": "T"}, {"N": "x"}]},
+        f"{NOT_A_NUMBER}: x",
+        older=True,
+    ),
+    same(
+        "false NULL in text",
+        {"NULL": "No"},
+        INVALID + "Null attribute value types must have the value of true",
+        older=True,
+    ),
+    same(
+        "two datatypes, an empty set",
+        {"S": "a", "SS": []},
+        INVALID + "An string set  may not be empty",
+        older=True,
+    ),
+    same("two datatypes, a bad number", {"S": "a", "N": "x"}, f"{NOT_A_NUMBER}: x", older=True),
+    same("an empty name", {"M": {"": {"S": "a"}}}, "Empty attribute name"),
+    same("an empty name inside", {"L": [{"M": {"k": {"M": {"": {}}}}}]}, "Empty attribute name"),
+    Mistake(
+        "a quoted duplicate",
+        {"SS": ["c", 'q"', "a", 'q"', "B"]},
+        INVALID + 'Input collection ["a", "c", "q\\"", "q\\"", "B"] contains duplicates.',
+        INVALID + 'Input collection [c, q", a, q", B] contains duplicates.',
+    ),
     *(
         number(text, f"{NOT_A_NUMBER}: {text}")
         for text in (
@@ -181,6 +232,7 @@ PLACES = [
         },
         "new",
     ),
+    Place("start key", "Scan", lambda v: {"TableName": "hash", "ExclusiveStartKey": {"p": v}}, "new"),
     Place(
         "put",
         "BatchWriteItem",
@@ -201,7 +253,7 @@ PLACES = [
             "FilterExpression": "v = :v",
             "ExpressionAttributeValues": {":v": v},
         },
-        "expression",
+        "new",
     ),
     Place(
         "ScanFilter",
@@ -210,7 +262,7 @@ PLACES = [
             "TableName": "hash",
             "ScanFilter": {"v": {"ComparisonOperator": "EQ", "AttributeValueList": [v]}},
         },
-        "old",
+        "new",
     ),
     Place(
         "put",
@@ -244,14 +296,24 @@ PLACES = [
 ]
 
 
-def text_of(mistake: Mistake, layer: str) -> str:
+def wrapped(text: str, place: Place) -> str:
+    in_expression = ":v" in place.request({}).get("ExpressionAttributeValues", {})
+    if in_expression or place.layer == "expression":
+        return f"ExpressionAttributeValues contains invalid value: {text} for key :v"
+    return text
+
+
+def text_of(mistake: Mistake, place: Place) -> str:
+    layer = place.layer
+    if mistake.older:
+        return wrapped(mistake.old, place)
     if layer == "enveloped":
         return (ONE if mistake.enveloped else "") + mistake.new
     if layer == "new":
         return mistake.new
     if layer == "old":
         return mistake.old
-    return f"ExpressionAttributeValues contains invalid value: {mistake.old} for key :v"
+    return wrapped(mistake.old, place)
 
 
 def cases() -> Iterator[Case]:
@@ -261,7 +323,7 @@ def cases() -> Iterator[Case]:
                 f"{mistake.what} in {place.what}",
                 place.operation,
                 place.request(mistake.value),
-                text_of(mistake, place.layer),
+                text_of(mistake, place),
                 "errors.md sections 3 and 6.2, limits.md section 2",
             )
 
@@ -287,10 +349,16 @@ TOO_DEEP = (
 def nesting_cases() -> Iterator[Case]:
     for place in PLACES:
         if "key" not in place.what:
-            for levels in (32, 33, 80):
+            for levels in (32, 33, 62, 63, 80):
+                if place.what == "ScanFilter" and levels == 32:
+                    continue  # one level more than items
                 text = TOO_DEEP
-                if place.layer == "expression":
-                    text = f"ExpressionAttributeValues contains invalid value: {TOO_DEEP} for key :v"
+                if levels > 62 or place.layer == "expression":
+                    text = wrapped(TOO_DEEP, place)
+                elif place.layer == "enveloped":
+                    text = ONE + TOO_DEEP
+                elif place.operation == "Scan" and place.what == "start key":
+                    text = f"The provided starting key is invalid: {TOO_DEEP}"
                 yield Case(
                     f"{levels} levels in {place.what}",
                     place.operation,

@@ -107,7 +107,7 @@ def test_conditions_with_and_without_cache(text: str, monkeypatch: pytest.Monkey
 def test_updates_with_and_without_cache(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def answer(names: dict[str, str], values: dict[str, Any]) -> object:
         bound = bind_update(text, Placeholders(names, values))
-        return bound.apply(ITEM).item, bound.top_level_written, bound.nested, bound.limit_overhead_bytes
+        return bound.apply(ITEM).item, bound.top_level_written, bound.nested, bound.request_exceeds(20, None)
 
     for _ in range(2):
         for names, values in rounds():

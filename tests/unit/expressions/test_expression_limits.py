@@ -161,7 +161,10 @@ def test_long_paths_and_many_paths() -> None:
 
 def test_list_index_above_int_max_raises() -> None:
     assert parse_projection("a[2147483647]").paths[0].steps == ("a", 2147483647)
-    assert parse_projection("a[000]").paths[0].steps == ("a", 0)
+    assert parse_projection("a[0]").paths[0].steps == ("a", 0)
+    for text in ("a[00]", "a[01]", "a[012]"):
+        with pytest.raises(errors.ExpressionSyntaxError):
+            parse_projection(text)
     for digits in ("2147483648", "9" * 4000):
         with pytest.raises(errors.ListIndexTooLarge):
             parse_projection(f"a[{digits}]")

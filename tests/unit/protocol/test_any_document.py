@@ -106,7 +106,7 @@ def test_any_document_is_accepted_or_rejected_without_a_bug(
         text = orjson.dumps(document)
         request = orjson.loads(text)
         try:
-            values_ok = shape.check_request(request, len(text))
+            values_ok = shape.check_request(request, len(text)).values_ok
         except SerializationException as error:
             assert error.message
         except ValidationException as error:
@@ -162,11 +162,11 @@ def bugs_come_through(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nested_values_of_any_depth_are_answered(
     drive_front: Callable[..., HttpResponse], executor: Any, send: Callable[..., HttpResponse], levels: int
 ) -> None:
-    """An item may have 31 levels; the operation rejects up to 510; beyond, the JSON is rejected."""
+    """An item may have 31 levels; the operation rejects up to 510; beyond, the JSON is not read."""
     value = b'{"L":[' * levels + b'{"S":"x"}' + b"]}" * levels
-    response = send("PutItem", b'{"TableName":"t","Item":{"a":' + value + b"}}")
+    response = send("PutItem", b'{"TableName":"tbl","Item":{"a":' + value + b"}}")
     if levels > 510:
-        assert orjson.loads(response.body) == {"__type": "com.amazon.coral.service#SerializationException"}
+        assert orjson.loads(response.body)["message"].startswith("Nesting Levels have exceeded")
     else:
         assert response.status == 200
         assert executor.calls[0].values_ok is (levels <= 31)
@@ -174,4 +174,4 @@ def test_nested_values_of_any_depth_are_answered(
 
 def test_deep_documents_elsewhere_are_ignored(send: Callable[..., HttpResponse]) -> None:
     deep = b"[" * 1000 + b"]" * 1000
-    assert send("DescribeTable", b'{"TableName":"t","Unheard":' + deep + b"}").status == 200
+    assert send("DescribeTable", b'{"TableName":"tbl","Unheard":' + deep + b"}").status == 200

@@ -22,7 +22,7 @@ from faradisc.protocol.http import HttpResponse
 
 Send = Callable[..., HttpResponse]
 
-KEY = {"TableName": "t", "Key": {"a": {"S": "x"}}}
+KEY = {"TableName": "tbl", "Key": {"a": {"S": "x"}}}
 SERVICE = "com.amazon.coral.service#"
 
 
@@ -36,18 +36,18 @@ def error_of(response: HttpResponse) -> dict[str, Any]:
 def test_a_call_reaches_the_executor(send: Send, executor: Any) -> None:
     executor.outcome = {"Item": orjson.Fragment(b'{"a":{"S":"x"}}')}
     response = send(
-        "GetItem", {"TableName": "t", "Key": {"a": {"N": "1.0"}}, "ConsistentRead": "true", "Select": None}
+        "GetItem", {"TableName": "tbl", "Key": {"a": {"N": "1.0"}}, "ConsistentRead": "true", "Select": None}
     )
     assert (response.status, response.body) == (200, b'{"Item":{"a":{"S":"x"}}}')
     (call,) = executor.calls
     assert call.operation == "GetItem"
-    assert call.request == {"TableName": "t", "Key": {"a": {"N": "1"}}, "ConsistentRead": True}
+    assert call.request == {"TableName": "tbl", "Key": {"a": {"N": "1"}}, "ConsistentRead": True}
     assert call.values_ok is True
     assert (call.region, call.account, call.host) == ("eu-west-1", "000000000000", "localhost:8000")
 
 
 def test_call_with_invalid_values_is_marked(send: Send, executor: Any) -> None:
-    send("GetItem", {"TableName": "t", "Key": {"a": {"N": "abc"}}})
+    send("GetItem", {"TableName": "tbl", "Key": {"a": {"N": "abc"}}})
     assert executor.calls[0].values_ok is False
 
 
@@ -215,17 +215,17 @@ def test_json_types_come_before_constraints(send: Send) -> None:
 
 
 def test_constraints_come_before_the_operation(send: Send, executor: Any) -> None:
-    assert error_of(send("GetItem", {"TableName": "t"})) == {
+    assert error_of(send("GetItem", {"TableName": "tbl"})) == {
         "__type": "com.amazon.coral.validate#ValidationException",
         "message": "1 validation error detected: "
-        "Value at 'Key' failed to satisfy constraint: Member must not be null",
+        "Value null at 'key' failed to satisfy constraint: Member must not be null",
     }
     assert executor.calls == []
 
 
 def test_errors_of_the_operation(send: Send, executor: Any) -> None:
     executor.outcome = ConditionalCheckFailedException(extra={"Item": orjson.Fragment(b'{"a":{"S":"x"}}')})
-    assert error_of(send("PutItem", {"TableName": "t", "Item": {}})) == {
+    assert error_of(send("PutItem", {"TableName": "tbl", "Item": {}})) == {
         "__type": "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",
         "message": "The conditional request failed",
         "Item": {"a": {"S": "x"}},

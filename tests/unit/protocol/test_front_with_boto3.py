@@ -51,22 +51,22 @@ def client(request: pytest.FixtureRequest, executor: Any, drive_front: Any) -> A
 
 def test_answers(client: Any, executor: Any) -> None:
     executor.outcome = {"Item": {"a": {"B": "AAAA"}, "b": {"S": "x" * 10_000}}}
-    item = client.get_item(TableName="t", Key={"a": {"B": b"\0\0\0"}})["Item"]
+    item = client.get_item(TableName="tbl", Key={"a": {"B": b"\0\0\0"}})["Item"]
     assert item == {"a": {"B": b"\0\0\0"}, "b": {"S": "x" * 10_000}}
     (call,) = executor.calls
     assert call.region == "ap-south-1"
-    assert call.request == {"TableName": "t", "Key": {"a": {"B": "AAAA"}}}
+    assert call.request == {"TableName": "tbl", "Key": {"a": {"B": "AAAA"}}}
 
 
 def test_errors(client: Any, executor: Any) -> None:
     executor.outcome = ConditionalCheckFailedException()
     with pytest.raises(client.exceptions.ConditionalCheckFailedException) as caught:
-        client.put_item(TableName="t", Item={})
+        client.put_item(TableName="tbl", Item={})
     assert caught.value.response["Error"]["Message"] == "The conditional request failed"
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
 
 
 def test_constraint_errors(client: Any) -> None:
     with pytest.raises(ClientError, match="Failed to satisfy constraint: Member must satisfy enum") as caught:
-        client.update_item(TableName="t", Key={}, ReturnValues="x")
+        client.update_item(TableName="tbl", Key={}, ReturnValues="x")
     assert caught.value.response["Error"]["Code"] == "ValidationException"

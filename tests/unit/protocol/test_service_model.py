@@ -95,11 +95,12 @@ def test_every_override_names_something_of_the_model() -> None:
     shapes = _structures()
     operations = {operation.name: operation for operation in service_model.operations_by_target().values()}
     for name, rules in overrides.RULES.items():
-        separate = {member for group in rules.separate for member in group}
-        members = {*separate, *rules.absent, *rules.echoed, *rules.order, *rules.texts, rules.older_unless}
+        staged = {member for stage in rules.stages for member in stage.members}
+        members = {*staged, *rules.absent, *rules.texts, rules.older_if_wrong}
         members |= set(rules.lengths)
         assert members - {None} <= set(operations[name].input.members)
-        assert rules.unprefixed <= separate
+        inside = {member for shape in shapes.values() for member in shape.members}
+        assert set(rules.order) <= inside
     for structure, member in overrides.MEMBERS:
         shape = shapes[structure]
         assert member in shape.members or (member == "member" and shape.element), (structure, member)

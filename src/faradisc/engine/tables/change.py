@@ -13,6 +13,7 @@ from faradisc.capacity import units
 from faradisc.engine.tables.indexes import EntryChange, entry_change
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
+    EMPTY_NAME,
     ConditionalCheckFailedException,
     ItemCollectionSizeLimitExceededException,
     ResourceNotFoundException,
@@ -69,8 +70,6 @@ class Change:
     condition: Matches | None = None
     too_large: str = PUT_TOO_LARGE
     """Message for an item above 400 KB."""
-    measured: Callable[[int], int] | None = None
-    """Returns, for the size of the new item, the size that is compared with 400 KB; None: the same."""
     written: frozenset[str] | None = None
     """The attributes that `new` may change, so that only these are measured; None: any."""
     size: int | None = None
@@ -180,9 +179,8 @@ def evaluate(change: Change, old: Image) -> Outcome:
         size = change.size
         if size is None:
             size = _size_of(new, change, old)
-        measured = size if change.measured is None else change.measured(size)
         local = change.table.local_indexes  # without one, no entry adds to the size
-        if measured > ITEM_SIZE_BYTES_MAX or (local and is_too_large(change.table, new, size)):
+        if size > ITEM_SIZE_BYTES_MAX or (local and is_too_large(change.table, new, size)):
             raise ValidationException(change.too_large)
         if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
             _check_names(new)
@@ -218,9 +216,9 @@ def _size_of(new: Item, change: Change, old: Image) -> int:
 
 
 def _check_names(item: Item) -> None:
-    """Attribute names have 1 to 65,535 bytes (limits.md section 1; the texts are not captured)."""
+    """Attribute names have 1 to 65,535 bytes (limits.md section 1; the text for longer ones is assumed)."""
     if "" in item:
-        raise ValidationException("One or more parameter values were invalid: Empty attribute name")
+        raise ValidationException(EMPTY_NAME)
     if any(len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX for name in item):
         raise ValidationException(
             "One or more parameter values were invalid: Attribute name is too large, "

@@ -178,6 +178,13 @@ def check_index_keys(item: Item, index: IndexSchema) -> None:
         _check_size(value, of_hash=name in schema.hash)
 
 
+def check_index_key_types(item: Item, index: IndexSchema) -> None:
+    """Checks the types of the keys of a secondary index in an item. Raises ValidationException."""
+    for name in index.key.names:
+        if name in item and index.key.types[name] not in item[name]:
+            raise _index_key_mismatch(name, index.key.types[name], item[name], index)
+
+
 def _index_key_mismatch(
     name: str, expected: str, value: AttributeValue, index: IndexSchema
 ) -> ValidationException:

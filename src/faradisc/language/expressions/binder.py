@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pkgutil import get_data
 from typing import Any, Final
 
-from faradisc.errors import RequestRuleError
+from faradisc.errors import EMPTY_NAME, RequestRuleError
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.syntax import NameRef, Path
 from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, PLACEHOLDER_BYTES_MAX, PLACEHOLDERS_BYTES_MAX
@@ -124,11 +124,8 @@ def _check_keys(parameter: str, given: Mapping[str, Any], syntax: re.Pattern[str
 
 
 def _check_name(key: str, name: str) -> None:
-    # Assumed: errors.md section 6.4 has only the beginning of this text.
     if not name:
-        raise RequestRuleError(
-            f'ExpressionAttributeNames contains invalid value: Syntax error; value: "" for key {key}'
-        )
+        raise RequestRuleError(f"ExpressionAttributeNames contains invalid value: {EMPTY_NAME} for key {key}")
     if len(name) * 4 > ATTRIBUTE_NAME_BYTES_MAX:
         size = len(name.encode("utf-8", "surrogatepass"))
         if size > ATTRIBUTE_NAME_BYTES_MAX:

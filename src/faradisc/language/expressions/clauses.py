@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from faradisc.errors import RequestRuleError, ValidationException
+from faradisc.errors import (
+    EMPTY_NAME,
+    INVALID_START,
+    SELECTIONS,
+    RequestRuleError,
+    ValidationException,
+)
 from faradisc.language.expressions import (
     TABLE_CLAUSES_MAX,
     Condition,
@@ -28,13 +34,13 @@ from faradisc.language.expressions import (
 from faradisc.language.expressions.errors import ExpressionTooLarge, KeyConditionError
 from faradisc.language.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.limits import PLACEHOLDERS_BYTES_MAX
-from faradisc.model.values.checks import Wording, check_value
+from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED, Wording, check_value
 from faradisc.model.values.parameters import Parameters
 
 _PROJECTION = ("ProjectionExpression",)
 _ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
 _ACTION_CLAUSES = frozenset((*_ACTION_EXPRESSIONS, "ExpressionAttributeNames", "ExpressionAttributeValues"))
-_NAME_NO_USERS = frozenset(("PutItem", "DeleteItem"))
+_NAME_USERS = frozenset(("Query", "Scan"))
 _WRITE_LEGACY = ("Expected", "ConditionalOperator")
 
 
@@ -97,7 +103,7 @@ def placeholders_of(
     if names is not None or values is not None:
         if "ProjectionExpression" in request or request.keys().isdisjoint(expressions):
             check_placeholders_wanted(
-                request, expressions, names_values_users=parameters.operation not in _NAME_NO_USERS
+                request, expressions, names_values_users=parameters.operation in _NAME_USERS
             )
         check_placeholders(names, values)
         if values is not None and not parameters.values_ok:
@@ -120,15 +126,23 @@ def _check_placeholder_values(parameters: Parameters, values: Mapping[str, Any])
             ) from None
 
 
-def _check_legacy_values(parameters: Parameters, conditions: Mapping[str, Any]) -> None:
-    """Checks values in Expected, AttributeUpdates, KeyConditions and filters. Raises ValidationException."""
+def _check_legacy_values(parameters: Parameters, parameter: str) -> None:
+    """Checks values in Expected, AttributeUpdates, KeyConditions and filters. Raises ValidationException.
+
+    Filters take attributes without a name, and values of a level more than items (errors.md section 11).
+    """
+    conditions = parameters.request[parameter]
+    is_filter = parameter.endswith("Filter")
+    if "" in conditions and not is_filter:
+        raise RequestRuleError(EMPTY_NAME)
     if parameters.values_ok:
         return
+    levels = NESTED_CONTAINERS_MAX + is_filter
     for condition in conditions.values():
         if "Value" in condition:
-            check_value(condition["Value"], parameters.wording)
+            check_value(condition["Value"], parameters.wording, levels)
         for value in condition.get("AttributeValueList", ()):
-            check_value(value, parameters.wording)
+            check_value(value, parameters.wording, levels)
 
 
 def bind_write_condition(parameters: Parameters) -> Condition | None:
@@ -175,7 +189,7 @@ def _expected(parameters: Parameters) -> Condition | None:
     request = parameters.request
     _check_conditional_operator(request, "Expected")
     if "Expected" in request:
-        _check_legacy_values(parameters, request["Expected"])
+        _check_legacy_values(parameters, "Expected")
         try:
             return legacy.expected(request["Expected"], request.get("ConditionalOperator"))
         except ValidationException as error:
@@ -184,12 +198,18 @@ def _expected(parameters: Parameters) -> Condition | None:
 
 
 def _check_conditional_operator(request: Mapping[str, Any], conditions: str) -> None:
-    """Raises RequestRuleError for an operator without conditions to join. Assumed: the text."""
-    if "ConditionalOperator" in request and not request.get(conditions):
+    """Raises RequestRuleError for an unknown operator, or one without conditions to join."""
+    if "ConditionalOperator" not in request:
+        return
+    if not request.get(conditions):
+        raise RequestRuleError("ConditionalOperator cannot be used without Filter or Expected")
+    if len(request[conditions]) == 1:
         raise RequestRuleError(
-            "One or more parameter values were invalid: "
-            f"ConditionalOperator cannot be used without {conditions}"
+            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
         )
+    if request["ConditionalOperator"] not in ("AND", "OR"):
+        # ALL is the service's spelling.
+        raise RequestRuleError("Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]")
 
 
 def bind_update_clauses(parameters: Parameters) -> tuple[Update | None, Condition | None]:
@@ -200,7 +220,7 @@ def bind_update_clauses(parameters: Parameters) -> tuple[Update | None, Conditio
     placeholders = placeholders_of(parameters, request, expressions)
     update: Update | None = None
     if "AttributeUpdates" in request:
-        _check_legacy_values(parameters, request["AttributeUpdates"])
+        _check_legacy_values(parameters, "AttributeUpdates")
         update = legacy.attribute_updates(request["AttributeUpdates"])
     if "UpdateExpression" in request:
         update = bind_update(request["UpdateExpression"], placeholders)
@@ -238,36 +258,49 @@ def search_placeholders(
     check_mixed(request, expressions, legacy_parameters)
     placeholders = placeholders_of(parameters, request, expressions)
     if "ExclusiveStartKey" in request:
-        parameters.check_values(request["ExclusiveStartKey"])
+        try:
+            parameters.check_values(request["ExclusiveStartKey"])
+        except RequestRuleError as error:
+            if parameters.operation == "Scan" and error.message == NESTING_EXCEEDED:
+                raise ValidationException(f"{INVALID_START}: {error.message}") from None
+            raise
     return placeholders
 
 
 def bind_search(
     parameters: Parameters, placeholders: Placeholders, legacy_filter: Literal["QueryFilter", "ScanFilter"]
 ) -> tuple[Condition | None, Projection | None]:
-    """Returns filter and projection of a Query or Scan, after a check of Select. Raises
-    ValidationException."""
+    """Returns filter and projection of a Query or Scan. Query's Select is checked before, Scan's is not.
+
+    Raises ValidationException.
+    """
     request = parameters.request
-    _check_select(parameters)
+    if legacy_filter == "QueryFilter":
+        _check_conditional_operator(request, legacy_filter)
+        check_select(request)
     condition = projection = None
     if "FilterExpression" in request:
         condition = bind_condition(request["FilterExpression"], "FilterExpression", placeholders)
-    _check_conditional_operator(request, legacy_filter)
-    if legacy_filter in request:
-        _check_legacy_values(parameters, request[legacy_filter])
-        condition = legacy.filter_condition(request[legacy_filter], request.get("ConditionalOperator"))
     if "ProjectionExpression" in request:
         projection = bind_projection(request["ProjectionExpression"], placeholders)
     elif "AttributesToGet" in request:
         projection = legacy.attributes_to_get(request["AttributesToGet"])
+    _check_conditional_operator(request, legacy_filter)
+    if legacy_filter in request:
+        _check_legacy_values(parameters, legacy_filter)
+        condition = legacy.filter_condition(request[legacy_filter], request.get("ConditionalOperator"))
     return condition, projection
 
 
-def _check_select(parameters: Parameters) -> None:
-    """Checks Select against the projection parameters. Raises ValidationException."""
-    request = parameters.request
+def check_select(request: Mapping[str, Any]) -> None:
+    """Checks Select, also against the projection parameters. Raises ValidationException."""
     select = request.get("Select")
-    envelope = "1 validation error detected: " if parameters.operation == "Query" else ""
+    envelope = "1 validation error detected: "
+    if select is not None and select not in SELECTIONS:
+        raise ValidationException(
+            f"{envelope}Value '{select}' at 'select' failed to satisfy constraint: "
+            f"Member must satisfy enum value set: [{', '.join(SELECTIONS)}]"
+        )
     for parameter in ("AttributesToGet", "ProjectionExpression"):
         if parameter in request and select not in (None, "SPECIFIC_ATTRIBUTES"):
             chosen = "only the Count" if select == "COUNT" else select
@@ -297,7 +330,7 @@ def bind_key_clauses_of(parameters: Parameters, placeholders: Placeholders) -> K
             placeholders.check_all_used()
             raise
     if "KeyConditions" in request:
-        _check_legacy_values(parameters, request["KeyConditions"])
+        _check_legacy_values(parameters, "KeyConditions")
         clauses_max = INDEX_CLAUSES_MAX if "IndexName" in request else TABLE_CLAUSES_MAX
         return legacy.key_conditions(request["KeyConditions"], clauses_max=clauses_max)
     raise ValidationException(

@@ -147,7 +147,10 @@ class OperandType(ExpressionError):
 class SectionOperandType(ExpressionError):
     """The operand of ADD or DELETE; the service names types in full here."""
 
-    template = "Incorrect operand type for operator or function; operator: {section}, operand type: {type}"
+    template = (
+        "Incorrect operand type for operator or function; "
+        "operator: {section}, operand type: {type}, typeSet: ALLOWED_FOR_{section}_OPERAND"
+    )
 
 
 class PathRequired(ExpressionError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from faradisc.errors import ValidationException
+from faradisc.errors import EMPTY_NAME, RequestRuleError, ValidationException
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.binder import NO_PLACEHOLDERS
 from faradisc.language.expressions.condition import Condition, condition_of_program
@@ -66,10 +66,16 @@ _ALLOWED_TYPES = {
 }
 
 
+def _check_operators(conditions: Mapping[str, Mapping[str, Any]]) -> None:
+    if any(condition.get("ComparisonOperator", "EQ") not in _OPERATORS for condition in conditions.values()):
+        raise ValidationException(f"{_INVALID}Invalid comparison operator")
+
+
 def expected(
     conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None = None
 ) -> Condition | None:
     """Returns the condition of an Expected parameter; None when it is empty."""
+    _check_operators(conditions)
     trees = [_expected_tree(name, condition) for name, condition in conditions.items()]
     return _joined(conditions, trees, conditional_operator)
 
@@ -78,9 +84,11 @@ def filter_condition(
     conditions: Mapping[str, Mapping[str, Any]], conditional_operator: str | None = None
 ) -> Condition | None:
     """Returns the condition of a QueryFilter or ScanFilter; None when it is empty."""
+    _check_operators(conditions)
     trees = []
     for name, condition in conditions.items():
-        values = _checked_values(condition, documents=True)
+        values: list[AttributeValue] = list(condition.get("AttributeValueList") or ())
+        _check_arguments(condition["ComparisonOperator"], values, documents=True)
         trees.append(_comparison_tree(name, condition["ComparisonOperator"], values))
     return _joined(conditions, trees, conditional_operator)
 
@@ -139,36 +147,40 @@ def _exists_tree(name: str, exists: bool | None, value: AttributeValue | None) -
     return Predicate("=", (Path((name,)), Constant(value)))
 
 
-def _checked_values(condition: Mapping[str, Any], *, documents: bool = False) -> list[AttributeValue]:
-    values: list[AttributeValue] = list(condition.get("AttributeValueList") or ())
-    _check_arguments(condition["ComparisonOperator"], values, documents=documents)
-    return values
-
-
 def _check_arguments(operator: str, values: list[AttributeValue], *, documents: bool) -> None:
     """Checks the count, one common type, allowed types and the order of bounds. Raises ValidationException.
 
     documents: whether EQ and NE take L and M.
     """
     if not _count_fits(operator, len(values)):
-        raise ValidationException(
-            f"{_INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
-        )
+        raise _wrong_count(operator)
     if not values:
         return
     kinds = {type_of(value) for value in values}
+    if operator == "IN" and not kinds <= _SCALARS:
+        raise _not_valid(operator, next(kind for kind in map(type_of, values) if kind not in _SCALARS))
     if len(kinds) > 1:
         raise ValidationException(f"{_INVALID}AttributeValues inside AttributeValueList must be of same type")
     (kind,) = kinds
     if kind not in _ALLOWED_TYPES[operator]:
         if not (documents and kind in _DOCUMENTS and operator in ("EQ", "NE")):
-            raise ValidationException(
-                f"{_INVALID}ComparisonOperator {operator} is not valid for {kind} AttributeValue type"
-            )
+            raise _not_valid(operator, kind)
     elif operator == "BETWEEN" and compare(values[0], values[1]) > 0:
         raise ValidationException(
             "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound"
         )
+
+
+def _wrong_count(operator: str) -> ValidationException:
+    return ValidationException(
+        f"{_INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
+    )
+
+
+def _not_valid(operator: str, kind: str) -> ValidationException:
+    return ValidationException(
+        f"{_INVALID}ComparisonOperator {operator} is not valid for {kind} AttributeValue type"
+    )
 
 
 def _count_fits(operator: str, count: int) -> bool:
@@ -190,8 +202,6 @@ def _comparison_tree(name: str, operator: str, values: Sequence[AttributeValue])
 
 # --- Key conditions ------------------------------------------------------------------------------
 
-_KEY_EQUALITY = _SCALARS | SET_TYPES
-
 
 def key_conditions(
     conditions: Mapping[str, Mapping[str, Any]], *, clauses_max: int = INDEX_CLAUSES_MAX
@@ -201,16 +211,17 @@ def key_conditions(
     clauses_max: TABLE_CLAUSES_MAX when the request names no index.
     Raises: ValidationException for arguments, KeyConditionError for a wrong number of conditions.
     """
+    _check_operators(conditions)
     clauses: dict[str, KeyClause] = {}
     for name, condition in conditions.items():
         operator = condition["ComparisonOperator"]
-        values = _checked_values(condition)
-        for value in values:
-            kind = type_of(value)
-            if kind not in _KEY_EQUALITY:
-                raise ValidationException(
-                    f"{_INVALID}ComparisonOperator {operator} is not valid for {kind} AttributeValue type"
-                )
+        values: list[AttributeValue] = list(condition.get("AttributeValueList") or ())
+        # Values that no key has are found where the schema is known.
+        scalars = [value for value in values if type_of(value) in _SCALARS]
+        if not values or len(scalars) == len(values):
+            _check_arguments(operator, values, documents=False)
+        elif not _count_fits(operator, len(values)):
+            raise _wrong_count(operator)
         clauses[name] = KeyClause(name, RANGE_OPERATORS.get(_OPERATORS[operator]), tuple(values))
     if not 1 <= len(clauses) <= clauses_max:
         raise KeyConditionError(errors.TOO_MANY_CONDITIONS)
@@ -232,6 +243,9 @@ def attribute_updates(updates: Mapping[str, Mapping[str, Any]]) -> Update:
 def _update_action(name: str, update: Mapping[str, Any]) -> Action:
     path = Path((name,))
     verb = update.get("Action", "PUT")
+    if verb not in ("ADD", "DELETE", "PUT"):
+        # The service's quotation mark.
+        raise RequestRuleError("Member must satisfy enum value set: [ADD, DELETE, PUT]' for Action")
     value = update.get("Value")
     if value is None:
         if verb != "DELETE":
@@ -257,6 +271,8 @@ def attributes_to_get(names: Sequence[str]) -> Projection:
     """Returns the projection of an AttributesToGet parameter: whole top-level attributes."""
     seen: set[str] = set()
     for name in names:
+        if not name:
+            raise RequestRuleError(EMPTY_NAME)
         if name in seen:
             raise ValidationException(f"{_INVALID}Duplicate value in attribute name: {name}")
         seen.add(name)

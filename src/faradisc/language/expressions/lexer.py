@@ -3,7 +3,7 @@
     name        [A-Za-z][A-Za-z0-9_]*       identifiers, keywords and function names alike
     #name       "#" [A-Za-z0-9_]+
     :value      ":" [A-Za-z0-9_]+
-    number      [0-9]+                      only as a list index
+    number      0 | [1-9][0-9]*             only as a list index; `01` is two tokens
     symbol      ( ) [ ] , . = <> < <= > >= + -
     end         the empty token after the last one
 
@@ -46,7 +46,7 @@ _TOKEN = re.compile(
     r"(?P<name>[A-Za-z][A-Za-z0-9_]*)"
     r"|(?P<nameref>\#[A-Za-z0-9_]+)"
     r"|(?P<valueref>:[A-Za-z0-9_]+)"
-    r"|(?P<number>[0-9]+)"
+    r"|(?P<number>0|[1-9][0-9]*)"
     r"|(?P<symbol><>|<=|>=|[()\[\],.=<>+-])"
     r"|(?P<stray>[^ \t\r\n]))",
     re.DOTALL,
@@ -73,6 +73,8 @@ def syntax_error(text: str, tokens: list[Token], index: int) -> ExpressionSyntax
     Assumed: the width of the window; captures agree on one token to each side (errors.md section 6.4).
     """
     token = tokens[index]
+    if len(tokens) == 1:
+        return ExpressionSyntaxError(token=token.text, near=text)  # blanks only
     first = tokens[index - 1] if index else token
     last = tokens[index + 1] if token.kind is not Kind.END else first
     if last.kind is Kind.END:

@@ -159,10 +159,9 @@ class _Parser:
 
     @staticmethod
     def _list_index(digits: str) -> int:
-        significant = digits.lstrip("0")
-        if len(significant) > 10 or int(significant or "0") > LIST_INDEX_MAX:
+        if len(digits) > 10 or int(digits) > LIST_INDEX_MAX:
             raise errors.ListIndexTooLarge(index=digits)
-        return int(significant or "0")
+        return int(digits)
 
     def _operand(self) -> Operand:
         """Parses a path, a value or a call, without parentheses around it."""

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import errors
 from faradisc.model.values.attribute import AttributeValue, Item
-from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED
+from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, PATH_NESTING_EXCEEDED
 from faradisc.model.values.path import Path, get, text
 
 
@@ -200,4 +200,4 @@ def _check_nesting(value: AttributeValue, path_length: int) -> None:
         if not inner:
             return
         level = inner
-    raise ValidationException(NESTING_EXCEEDED)
+    raise ValidationException(PATH_NESTING_EXCEEDED)

@@ -27,10 +27,20 @@ from faradisc.language.expressions.cache import BoundCache, key_of
 from faradisc.language.expressions.errors import ExpressionError, UpdateError
 from faradisc.language.expressions.parser import parse_update
 from faradisc.language.expressions.path_tree import PathTree, check_parent, rewrite, select, tree_of
-from faradisc.language.expressions.syntax import Action, Arithmetic, Constant, ParsedUpdate, ValueRef
+from faradisc.language.expressions.syntax import (
+    Action,
+    Arithmetic,
+    Call,
+    Constant,
+    Operand,
+    ParsedUpdate,
+    Path,
+    ValueRef,
+)
 from faradisc.language.expressions.update_actions import ActionCompiler, Check, Compute, Values
 from faradisc.model.values import path as paths
 from faradisc.model.values.attribute import AttributeValue, Item
+from faradisc.model.values.size import text_size, value_size
 
 
 @dataclass(slots=True)
@@ -53,6 +63,7 @@ class _Plan:
 
     __slots__ = (
         "actions",
+        "charged",
         "checks",
         "computes",
         "creates",
@@ -71,8 +82,11 @@ class _Plan:
         computes: list[Compute],
         checks: list[Check],
         mentioned: Sequence[paths.Path],
+        *,
+        charged: tuple[int, Sequence[str]] = (0, ()),
     ) -> None:
         """`touched` are the paths that the actions write, `mentioned` these and those that they read.
+        charged: by `_charge_of`.
 
         Raises PathsOverlap or PathsConflict.
         """
@@ -80,6 +94,7 @@ class _Plan:
         self.touched = touched
         self.computes = computes
         self.checks = checks
+        self.charged = charged
         self.tree = _checked_tree(touched)
         """The written paths; None when all are top-level."""
         self.names = [str(path[0]) for path in touched]
@@ -135,18 +150,16 @@ class Update:
             check_parent(old, path)
         return UpdateOutcome(rewrite(old, plan.tree, results), plan.touched)
 
-    @property
-    def limit_overhead_bytes(self) -> int:
-        """Returns what the service adds for the update itself when it checks the 400 KB limit of an item.
+    def request_exceeds(self, limit_bytes: int, body_bytes: int | None) -> bool:
+        """Returns whether what the service counts for the request itself is more than a limit.
 
-        Source: capacity-consumption.md section 3 (the 400 KB limit), measured.
+        body_bytes: of the request's text, which no value exceeds; None: not known.
+        Source: capacity-consumption.md section 3 (the 400 KB limit), recorded.
         """
-        total = 3
-        for action in self._plan.actions:
-            total += 2 if action.verb == "REMOVE" else 19
-            if action.verb == "SET":
-                total += 50 * (type(action.operand) is Arithmetic) + (type(action.path.steps[-1]) is int)
-        return total
+        charge, refs = self._plan.charged
+        if body_bytes is not None and charge + len(refs) * body_bytes <= limit_bytes:
+            return False
+        return charge + sum([value_size(self._values[ref]) for ref in refs]) > limit_bytes
 
 
 def bind_update(text: str, placeholders: Placeholders) -> Update:
@@ -195,7 +208,39 @@ def _plan_of(parsed: ParsedUpdate, placeholders: Placeholders) -> _Plan:
     for action in actions:
         if action.verb in ("ADD", "DELETE"):
             compiler.check_section_operand(action)
-    return _Plan(actions, touched, list(map(compiler.compute, actions)), compiler.checks, mentioned)
+    computes = list(map(compiler.compute, actions))
+    charged = _charge_of(actions, placeholders)
+    return _Plan(actions, touched, computes, compiler.checks, mentioned, charged=charged)
+
+
+_BYTES_OF_VERB = {"SET": 19, "ADD": 19, "REMOVE": 1, "DELETE": 1}
+_BYTES_OF_OPERATOR = {"+": 34, "-": 37, "list_append": 37, "if_not_exists": 39}
+
+
+def _charge_of(actions: Sequence[Action], placeholders: Placeholders) -> tuple[int, list[str]]:
+    """Returns the bytes charged for actions without their values, and the values charged, once per use."""
+    total = 3
+    refs: list[str] = []
+    for action in actions:
+        target = placeholders.path(action.path)
+        total += _BYTES_OF_VERB[action.verb] + _steps_size(target) + 4 * (len(target) - 1)
+        waiting: list[Operand | None] = [action.operand] if action.verb in ("SET", "ADD") else []
+        while waiting:
+            operand = waiting.pop()
+            if isinstance(operand, ValueRef):
+                refs.append(operand.name)
+            elif isinstance(operand, Path):
+                source = placeholders.path(operand)
+                total += 1 + _steps_size(source) + 14 * len(source)
+            elif isinstance(operand, Arithmetic | Call):
+                operator = operand.operator if isinstance(operand, Arithmetic) else operand.name
+                total += _BYTES_OF_OPERATOR[operator]
+                waiting.extend(operand.operands)
+    return total, refs
+
+
+def _steps_size(path: paths.Path) -> int:
+    return sum([text_size(str(step)) for step in path])
 
 
 def _check_defined(parsed: ParsedUpdate, placeholders: Placeholders) -> None:

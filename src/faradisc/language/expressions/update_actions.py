@@ -38,9 +38,9 @@ Constantly: TypeAlias = Callable[[Values], AttributeValue]
 _LONG_TYPE_NAMES = {
     "S": "STRING",
     "N": "NUMBER",
-    "B": "BINARY",
+    "B": "Binary",
     "NULL": "NULL",
-    "BOOL": "BOOLEAN",
+    "BOOL": "BOOL",
     "L": "LIST",
     "M": "MAP",
 }

@@ -5,18 +5,20 @@ returns its size, or a negative number for a malformed value. It checks the JSON
 request is enough. For a malformed value, `check_value` then finds the first error and raises it with the
 service's text.
 
-Sources: errors.md sections 3 ("Two layers in 2026") and 6.2, limits.md section 2.
+Sources: errors.md sections 3 ("Two layers in 2026"), 6.2 and 11, limits.md section 2.
 """
 
 from __future__ import annotations
 
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any
 
-from faradisc.errors import RequestRuleError, ValidationException
+import orjson
+
+from faradisc.errors import EMPTY_NAME, RequestRuleError, ValidationException
 from faradisc.limits import ECHO_CHARACTERS_MAX, NESTING_LEVELS_MAX
 from faradisc.model.values import number
 from faradisc.model.values.attribute import SET_TYPES, TYPES, AttributeValue, sorted_set
@@ -27,7 +29,6 @@ MALFORMED = -1
 
 NESTED_CONTAINERS_MAX = NESTING_LEVELS_MAX - 1
 """The item is the first level: a value of 31 nested maps is accepted, of 32 is not (limits.md section 2)."""
-
 
 _SORTED_MEMBERS_MAX = 204_800
 """A set of more distinct members is larger than an item may be: it is rejected, and its order never shows."""
@@ -53,6 +54,8 @@ def canonical_size(raw: object) -> int:
 
 def canonical_item_size(item: dict[str, Any]) -> int:
     """Makes an item canonical in place. Returns the bytes of its names and values; negative if malformed."""
+    if "" in item:
+        return MALFORMED
     return _canonical_size(item.values(), [*item])
 
 
@@ -86,7 +89,7 @@ def _canonicalise_members(members: Iterable[Any], texts: list[str], levels: int)
                 member["N"] = canonical = number.parse(content)
                 bytes_of_number = number.size_bytes(canonical)
             size += bytes_of_number
-        elif kind == "M" and levels:
+        elif kind == "M" and levels and "" not in content:
             texts += content
             size += 3 + len(content) + _canonicalise_members(content.values(), texts, levels - 1)
         elif kind == "L" and levels and type(content) is list:
@@ -150,9 +153,9 @@ SEVERAL_TYPES = (
     "Supplied AttributeValue has more than one datatypes set, "
     "must contain exactly one of the supported datatypes"
 )
+PATH_NESTING_EXCEEDED = "Nesting Levels have exceeded supported limits"
 NESTING_EXCEEDED = (
-    "Nesting Levels have exceeded supported limits: "
-    "Attributes in the item have nested levels beyond supported limit"
+    f"{PATH_NESTING_EXCEEDED}: Attributes in the item have nested levels beyond supported limit"
 )
 _INVALID = "One or more parameter values were invalid: "
 
@@ -161,8 +164,8 @@ _CURRENT_LAYER_LEVELS_MAX = 62
 
 
 def has_deep_value(request: dict[str, Any]) -> bool:
-    """Whether a value in a request has more than 62 levels of maps and lists: then the single-item writes
-    check the request in the old layer (errors.md section 4, captured)."""
+    """Whether a value in a request has more than 62 levels of maps and lists: then the older layer checks
+    the request (errors.md sections 4 and 11, captured for the single-item writes and Query)."""
     pending: list[tuple[Any, int]] = [(request, 0)]
     while pending:
         value, level = pending.pop()
@@ -175,17 +178,27 @@ def has_deep_value(request: dict[str, Any]) -> bool:
     return False
 
 
-def check_value(raw: AttributeValue, wording: Wording, _levels: int = NESTED_CONTAINERS_MAX) -> None:
+def check_values(
+    values: Mapping[str, AttributeValue], wording: Wording, levels: int = NESTED_CONTAINERS_MAX
+) -> None:
+    """Checks named values as `check_value` does, and their names."""
+    for name, value in values.items():
+        if not name:
+            raise RequestRuleError(EMPTY_NAME)
+        check_value(value, wording, levels)
+
+
+def check_value(raw: AttributeValue, wording: Wording, levels: int = NESTED_CONTAINERS_MAX) -> None:
     """Makes one value canonical in place, or raises the service's error for its first mistake.
 
-    Requires: JSON types checked (protocol/serialization.py).
-    Raises: ValidationException for an empty or multi-typed value and for nesting, RequestRuleError for all
-    others.
+    Requires: JSON types checked (protocol/serialization.py). levels: of maps and lists that it may have.
+    Raises: ValidationException for an empty or multi-typed value, RequestRuleError for all others.
     """
     kinds = [kind for kind in raw if kind in TYPES]
     if not kinds:
         raise ValidationException(EMPTY_VALUE)
     if len(kinds) > 1:
+        _check_members_apart(raw, wording)
         raise ValidationException(SEVERAL_TYPES)
     kind = kinds[0]
     content = raw[kind]
@@ -195,14 +208,31 @@ def check_value(raw: AttributeValue, wording: Wording, _levels: int = NESTED_CON
     if kind == "N":
         raw["N"] = checked_number(content, wording)
     elif kind == "NULL" and content is not True:
-        raise RequestRuleError(_INVALID + "Null attribute value types must have the value of true")
+        raise RequestRuleError(_NULL_FALSE)
     elif kind in ("SS", "NS", "BS"):
         raw[kind] = _checked_set(kind, content, wording)
     elif kind in ("L", "M"):
-        if not _levels:
-            raise ValidationException(NESTING_EXCEEDED)
-        for member in content if kind == "L" else content.values():
-            check_value(member, wording, _levels - 1)
+        if not levels:
+            raise RequestRuleError(NESTING_EXCEEDED)
+        if kind == "M":
+            check_values(content, wording, levels - 1)
+        else:
+            for member in content:
+                check_value(member, wording, levels - 1)
+
+
+_NULL_FALSE = _INVALID + "Null attribute value types must have the value of true"
+
+
+def _check_members_apart(raw: AttributeValue, wording: Wording) -> None:
+    """Raises RequestRuleError for what the service finds in several members before it counts them."""
+    for kind, text in _EMPTY_SET.items():
+        if raw.get(kind) == []:
+            raise RequestRuleError(text)
+    for text in (*(raw[kind] for kind in ("N",) if kind in raw), *raw.get("NS", ())):
+        checked_number(text, wording)
+    if raw.get("NULL") is False:
+        raise RequestRuleError(_NULL_FALSE)
 
 
 def checked_number(text: str, wording: Wording) -> str:
@@ -217,8 +247,11 @@ def checked_number(text: str, wording: Wording) -> str:
 
 def number_message(error: number.NumberError, text: str, wording: Wording) -> str:
     """Returns the service's error text for a number that cannot be stored."""
+    out_of_range = isinstance(error, number.Overflow | number.Underflow)
+    if wording is Wording.OLD and out_of_range and not number.reads_as_big_decimal(text):
+        error = number.NotANumber(text)
     match error:
-        case number.Overflow() if wording is Wording.NEW or not _exponent_is_clipped(text):
+        case number.Overflow() if wording is Wording.NEW or not number.overflows_big_decimal(text):
             return "Number overflow. Attempting to store a number with magnitude larger than supported range"
         case number.Underflow() | number.Overflow():
             return (
@@ -230,15 +263,6 @@ def number_message(error: number.NumberError, text: str, wording: Wording) -> st
             return "The parameter cannot be converted to a numeric value"
         case _:
             return f"The parameter cannot be converted to a numeric value: {text}"
-
-
-def _exponent_is_clipped(text: str) -> bool:
-    """Returns whether an exponent is at least Java's largest int.
-
-    The service's old layer treats such a number as too small (errors.md section 3).
-    """
-    digits = text.lower().partition("e")[2].lstrip("+0")
-    return len(digits) > 10 or (digits != "" and int(digits) >= 2**31 - 1)
 
 
 _EMPTY_SET = {
@@ -259,6 +283,7 @@ def _checked_set(kind: str, members: list[str], wording: Wording) -> list[str]:
 
 
 def _duplicates_message(kind: str, members: list[str], wording: Wording) -> str:
+    """The newer layer shows what it has read before the first repeat in order, then the others as sent."""
     new = wording is Wording.NEW
     if kind == "NS":
         return (
@@ -266,10 +291,16 @@ def _duplicates_message(kind: str, members: list[str], wording: Wording) -> str:
             if new
             else ("Input collection contains duplicates")
         )
+    if new:
+        before: dict[str, None] = {}
+        while members[len(before)] not in before:
+            before[members[len(before)]] = None
+        shown_order = (*sorted_set(kind, list(before)), *members[len(before) :])
+        quoted = [orjson.dumps(member).decode() for member in shown_order]
     if kind == "SS":
-        shown = "[" + ", ".join(f'"{m}"' for m in sorted(members)) + "]" if new else _java_list(members)
+        shown = f"[{', '.join(quoted)}]" if new else _java_list(members)
         return f"{_INVALID}Input collection {shown[:ECHO_CHARACTERS_MAX]} contains duplicates."
-    shown = "[" + ",".join(f'"{m}"' for m in members) + "]" if new else _java_list(_signed_order(members))
+    shown = f"[{','.join(quoted)}]" if new else _java_list(_signed_order(members))
     return f"{_INVALID}Input collection {shown[:ECHO_CHARACTERS_MAX]}of type BS contains duplicates."
 
 

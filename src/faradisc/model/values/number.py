@@ -62,13 +62,42 @@ def _parse_any(text: str) -> str:
     exponent = _exponent(exponent_sign, exponent_digits)
     digits = (whole + fraction).lstrip("0")
     if not digits:
-        return "0"  # whatever the exponent
+        _check_exponent(exponent - len(fraction))  # as though the last digit were 1
+        return "0"
     point = exponent + len(whole) - (len(whole) + len(fraction) - len(digits))
     digits = digits.rstrip("0")
     _check_exponent(point - 1)
     if len(digits) > NUMBER_DIGITS_MAX:
         raise TooManyDigits(text)
     return _plain(sign == "-", digits, point)
+
+
+_INT: int = 2**31 - 1
+"""Java's largest int."""
+
+
+def reads_as_big_decimal(text: str) -> bool:
+    """Returns whether Java's BigDecimal reads a number of the grammar: exponent and scale are ints."""
+    exponent, scale, _ = _big_decimal(text)
+    return all(-_INT - 1 <= each <= _INT for each in (exponent, scale))
+
+
+def overflows_big_decimal(text: str) -> bool:
+    """Returns whether the exponent of a number's first digit, counted from its scale, is no int."""
+    _, scale, precision = _big_decimal(text)
+    return precision - scale + 1 > _INT
+
+
+def _big_decimal(text: str) -> tuple[int, int, int]:
+    """Returns exponent, scale and precision of a number of the grammar."""
+    match = _GRAMMAR.fullmatch(text)
+    assert match is not None
+    _, whole, fraction, bare_fraction, sign, digits = match.groups()
+    fraction = fraction or bare_fraction or ""
+    exponent = int((digits or "0")[:11])  # eleven digits are no int
+    if sign == "-":
+        exponent = -exponent
+    return exponent, len(fraction) - exponent, len(((whole or "") + fraction).lstrip("0")) or 1
 
 
 def _exponent(sign: str | None, digits: str | None) -> int:
@@ -98,6 +127,8 @@ def _plain(negative: bool, digits: str, point: int) -> str:
 
 
 def _from_decimal(value: Decimal) -> str:
+    if not value:
+        return "0"  # whatever its exponent
     return parse(format(value, "f") if value.adjusted() < 400 else str(value))
 
 

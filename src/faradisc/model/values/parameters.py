@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.model.values.attribute import AttributeValue
-from faradisc.model.values.checks import Wording, check_value
+from faradisc.model.values.checks import Wording, check_values
 
 
 @dataclass(slots=True)
@@ -37,5 +37,4 @@ class Parameters:
         Raises ValidationException.
         """
         if not self.values_ok:
-            for value in values.values():
-                check_value(value, self.wording)
+            check_values(values, self.wording)

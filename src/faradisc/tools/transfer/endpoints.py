@@ -225,7 +225,7 @@ class Directory:
         try:
             if self._checked:
                 shape = CheckedShape(operation_of(f"DynamoDB_20120810.{operation}".encode()))
-                values_ok = shape.check_request(copied, len(body), body, {})
+                values_ok = shape.check_request(copied, len(body), body, {}).values_ok
             call = Call(operation, copied, values_ok, self._region, self.database.account)
             answer = run(self.database.execute(call))
         except ApiError as error:
