@@ -167,6 +167,39 @@ def test_filters(library: Library, source: str, where: str, parameters: Any, tit
     assert sorted(library.titles(keyed, *parameters)) == sorted(titles.split()), source
 
 
+BESIDE_A_PREFIX = [
+    ("begins_with(sk, 'xy')", None),
+    ("sk > 'xz'", None),
+    ("sk <= 'x'", None),
+    ("sk = 'xx'", None),
+    ("sk BETWEEN 'a' AND 'x'", None),
+    ("sk = 'y'", "x xy y"),
+    ("begins_with(sk, 'y')", "x xy y"),
+    ("sk > 'y'", "x xy z"),
+    ("sk >= 'y'", "x xy y z"),
+    ("sk < 'x'", "w x xy"),
+    ("sk BETWEEN 'y' AND 'z'", "x xy y z"),
+]
+
+
+@pytest.mark.parametrize(("other", "found"), BESIDE_A_PREFIX)
+def test_what_may_stand_beside_a_prefix(
+    dynamodb: Any, create: Callable[..., str], other: str, found: str | None
+) -> None:
+    """Source: errors.md section 8: ranges that share a key are refused."""
+    name = create("pk:S", "sk:S")
+    for key in ("w", "x", "xy", "y", "z"):
+        dynamodb.put_item(TableName=name, Item={"pk": {"S": "a"}, "sk": {"S": key}})
+    for where in (f"begins_with(sk, 'x') OR {other}", f"{other} OR begins_with(sk, 'x')"):
+        statement = f"SELECT sk FROM \"{name}\" WHERE pk = 'a' AND ({where})"
+        if found is None:
+            with invalid("Overlapping conditions with range keys are not supported in where clause"):
+                dynamodb.execute_statement(Statement=statement)
+        else:
+            items = dynamodb.execute_statement(Statement=statement)["Items"]
+            assert [one["sk"]["S"] for one in items] == found.split()
+
+
 # --- The SELECT list -----------------------------------------------------------------------------
 
 COLUMNS: list[tuple[str, str, dict[str, Any]]] = [

@@ -106,7 +106,7 @@ async def _select(
     key = index.schema.key if index is not None else table.key
     if select.order:
         _check_order(select, key)
-    if index is None:
+    if index is None and not select.order:
         one = prepared.one_item()
         if one is not None:
             return await _get(backend, call, prepared, *one)

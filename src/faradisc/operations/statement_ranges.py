@@ -6,10 +6,12 @@ Conditions that OR joins select ranges of their own, and no row may lie in two o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 
 from faradisc.engine.tables.paging import KeyRange
+from faradisc.language.expressions.key_condition import KeyCondition
 from faradisc.language.partiql import errors
 from faradisc.language.partiql.planner import Selection
 from faradisc.model.codec.keyspace import Placement
@@ -25,7 +27,7 @@ def key_ranges_of(
     """
     partitions: dict[bytes, list[KeyRange]] = {}
     for selection in selections:
-        key_range = reduce(_common, [key_range_of(placement, condition) for condition in selection])
+        key_range = reduce(_common, [_range_of(placement, condition) for condition in selection])
         if len(selections) == 1:
             return [key_range]
         if key_range.high is None or _low(key_range) < key_range.high:
@@ -39,6 +41,14 @@ def key_ranges_of(
                 raise errors.StatementError(errors.OVERLAPPING)
         found += reversed(key_ranges) if reverse else key_ranges
     return found
+
+
+def _range_of(placement: Placement, condition: KeyCondition) -> KeyRange:
+    key_range = key_range_of(placement, condition)
+    if condition.operator != "begins_with":
+        return key_range
+    # No key lies between a prefix and the key that equals it, which `<` of that key would share.
+    return replace(key_range, low=key_range_of(placement, replace(condition, operator="=")).low)
 
 
 def _low(key_range: KeyRange) -> bytes:
