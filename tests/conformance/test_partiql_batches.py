@@ -168,14 +168,14 @@ def test_a_failed_statement_returns_the_item_if_it_asks(library: Library) -> Non
     mode = {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
     answer = library.batch(
         library.member("UPDATE \"people\" SET age = 1 WHERE id = 'p1' AND age = 2", **mode),
-        library.member("DELETE FROM \"people\" WHERE id = 'p2' AND age = 2", **mode),
+        library.member("DELETE FROM \"people\" WHERE id = 'p3' AND age = 2", **mode),
         library.member("UPDATE \"people\" SET age = 1 WHERE id = 'none'", **mode),
-        library.member("UPDATE \"people\" SET age = 1 WHERE id = 'p3' AND age = 2"),
+        library.member("UPDATE \"people\" SET age = 1 WHERE id = 'p2' AND age = 2"),
     )
     people = library.names["people"]
     assert answer["Responses"] == [
         {"Error": {**FAILED, "Item": item(**PEOPLE[0])}, "TableName": people},
-        {"Error": {**FAILED, "Item": item(**PEOPLE[1])}, "TableName": people},
+        {"Error": {**FAILED, "Item": item(**PEOPLE[2])}, "TableName": people},
         {"Error": FAILED, "TableName": people},
         {"Error": FAILED, "TableName": people},
     ]
