@@ -88,8 +88,13 @@ class Machine:
         complete = [arn for arn in self.backups if self._status(arn) == "AVAILABLE"]
         if complete:
             arn = self.random.choice(complete)
-            self.restored[self._target()] = self.backups[arn]
-            self.client.restore_table_from_backup(TargetTableName=f"t.{self.restores}", BackupArn=arn)
+            target = self._target()
+            try:
+                self.client.restore_table_from_backup(TargetTableName=f"t.{self.restores}", BackupArn=arn)
+            except ClientError as rejection:  # another restore of it runs
+                assert rejection.response["Error"]["Code"] == "BackupInUseException"
+            else:
+                self.restored[target] = self.backups[arn]
 
     def go_back(self) -> None:
         if self.moments:

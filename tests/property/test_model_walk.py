@@ -64,6 +64,25 @@ OWN_TEXTS = {
 }
 """Of the single-item writes, the last one of Query too: errors.md section 4."""
 
+CONTROL_TEXTS = {
+    **{
+        (operation, member): f"{name} must be at least 3 characters long and at most 255 characters long"
+        for operation, member, name in (
+            ("UpdateContributorInsights", "IndexName", "IndexName"),
+            ("DescribeContributorInsights", "IndexName", "IndexName"),
+            ("RestoreTableFromBackup", "TargetTableName", "TableName"),
+            ("RestoreTableToPointInTime", "TargetTableName", "TableName"),
+            ("DescribeGlobalTable", "GlobalTableName", "TableName"),
+            ("DescribeGlobalTableSettings", "GlobalTableName", "TableName"),
+        )
+    },
+    **dict.fromkeys(
+        [("CreateTable", "TableClass"), ("UpdateTable", "TableClass")],
+        "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+        "[STANDARD, STANDARD_INFREQUENT_ACCESS].",
+    ),
+}
+"""errors.md section 6.10."""
 NAME = "[a-zA-Z0-9_.-]+"
 BOUNDS: dict[tuple[str, str], tuple[int | None, int | None]] = {
     ("CreateTableInput", "TableName"): (3, 255),
@@ -76,8 +95,12 @@ BOUNDS: dict[tuple[str, str], tuple[int | None, int | None]] = {
     ("ListStreamsInput", "Limit"): (1, 100),
     ("DescribeStreamInput", "Limit"): (1, 100),
     ("GetRecordsInput", "Limit"): (1, 1000),
+    ("Tag", "Key"): (None, None),
+    ("Tag", "Value"): (None, None),
+    ("TagKeyList", "member"): (None, None),
+    ("ExportTableToPointInTimeInput", "TableArn"): (None, 255),
 }
-"""limits.md sections 1, 3 and 4; new-features.md section 10."""
+"""limits.md sections 1, 3 and 4; new-features.md section 10; errors.md section 6.10."""
 
 BETWEEN = {("ScanInput", "TotalSegments")}
 """errors.md section 6.5: one text for both bounds, without echo."""
@@ -91,7 +114,8 @@ PRINTED = {
     "KeyType": "HASH, RANGE",
     "ProjectionType": "ALL, INCLUDE, KEYS_ONLY",
     "BillingMode": "PROVISIONED, PAY_PER_REQUEST",
-    "TableClass": "STANDARD, STANDARD_INFREQUENT_ACCESS",
+    "InputCompressionType": "ZSTD, NONE, GZIP",
+    "ContributorInsightsMode": "THROTTLED_KEYS, ACCESSED_AND_THROTTLED_KEYS",
     "ComparisonOperator": (
         "IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, BEGINS_WITH, GE, CONTAINS"
     ),
@@ -183,7 +207,13 @@ def _inside(place: Place, new: bool) -> Iterator[Place]:
         assert shape.element is not None
         rest = example(shape, place.owner, place.member)[1:]
         inner = Place(
-            f"{place.path}.1.member", shape.element, "", "", False, True, lambda value: wrap([value, *rest])
+            f"{place.path}.1.member",
+            shape.element,
+            shape.name,
+            "member",
+            False,
+            True,
+            lambda value: wrap([value, *rest]),
         )
         yield inner
         yield from _inside(inner, new)
@@ -257,6 +287,8 @@ def _absences(operation: Operation, place: Place) -> Iterator[Mistake]:
                 text, exact = _invalid(operation.name, place, None, "Member must not be null")
                 yield Mistake(f"{place.path} null", place.wrap(None), "ValidationException", text, exact)
             continue
+        if place.owner == "Tag":
+            continue  # the operation reports it (control_plane/settings.script)
         request = place.wrap(value)
         if not place.required:
             alone = REPORTED_ALONE.get((operation.name, place.member)) if top_level else None
@@ -336,6 +368,10 @@ def _broken_constraints(operation: Operation, place: Place) -> Iterator[Mistake]
     if shape.type == "structure" or shape.name == "AttributeValue":
         return
     for what, value, constraint, echo in _violations(place):
+        own = CONTROL_TEXTS.get((operation.name, place.member))
+        if own is not None and (shape.enum or not 3 <= len(value) <= 255):
+            yield Mistake(f"{place.path} {what}", place.wrap(value), "ValidationException", own, True)
+            continue
         if place.in_map and shape.type != "structure":
             # Reported at the map, with all constraints of its values (errors.md section 3).
             path = place.path.rpartition(f".{TABLE}.member")[0]
