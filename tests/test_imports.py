@@ -33,7 +33,7 @@ ROWS = (
         "tools.consumers",
         "engine.objects",
     ),
-    ("engine.jobs",),
+    ("engine.jobs", "engine.inspection"),
     (
         *("language.partiql", "engine.vectors", "engine.sealing", "engine.catalog_log", "tools.planner"),
         *("engine.cluster", "engine.formats"),

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from faradisc.engine.check.explain import Explainer, Fields, joined, part_name
+from faradisc.engine.check.explain import Explainer, part_name
 from faradisc.engine.check.inventory import take_inventory
-from faradisc.engine.check.problems import Report
+from faradisc.engine.derived.kinds import kinds_of_check
+from faradisc.engine.inspection.layouts import Fields, joined
+from faradisc.engine.inspection.problems import Report
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import TableState
 from faradisc.storage.immediate import run
@@ -109,7 +111,8 @@ def test_the_changes_of_point_in_time_recovery(process: InProcess) -> None:
             "pitr": {"resource": 90, "enabled_ns": 0, "period_days": 35, "first_day": 0},
         }
     )
-    inventory.tables[0] = TableLayout(state)
+    inventory.tables[0] = table = TableLayout(state)
+    inventory.derived[state.resource] = kinds_of_check().of(table)
     part = bytes.fromhex("0000005a03") + (20_000).to_bytes(4, "big")
     key = inventory.tables[0].placement.row_key({"artist": {"S": "a"}, "year": {"N": "1"}})
     key += (20_000 * 86_400 * 10**9 + 5).to_bytes(8, "big") + (7).to_bytes(4, "big")

@@ -15,6 +15,8 @@ import pytest
 
 from faradisc.engine.check import Check, Report
 from faradisc.engine.check.repair import Repair
+from faradisc.engine.derived.collections import Collections
+from faradisc.engine.derived.kinds import kinds_of_check
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.table import Table
@@ -24,6 +26,7 @@ from faradisc.model.codec.keyspace import (
     JOBS_PART,
     STREAMS_PART,
     TOKENS_PART,
+    Placement,
     job_key,
 )
 from faradisc.storage.api import Batch, Corruption
@@ -63,6 +66,10 @@ def repair(process: InProcess) -> Report:
 
 def music(process: InProcess) -> Table:
     return next(table for table in tables(process.store) if table.name == "music")
+
+
+def collections_of(table: Table) -> Placement:
+    return next(each for each in kinds_of_check().of(table) if isinstance(each, Collections)).placement
 
 
 def index(process: InProcess, name: str) -> Index:
@@ -237,23 +244,23 @@ def wrong_index_counter(process: InProcess) -> None:
 
 def wrong_collection(process: InProcess) -> None:
     table = music(process)
-    assert table.collections is not None
-    part, key, payload = first_row(process, table.collections.parts)
+    placement = collections_of(table)
+    part, key, payload = first_row(process, placement.parts)
     change(process, part, key, (int.from_bytes(payload, "big") + 1).to_bytes(8, "big"))
 
 
 def lost_collection(process: InProcess) -> None:
     table = music(process)
-    assert table.collections is not None
-    part, key, _ = first_row(process, table.collections.parts)
+    placement = collections_of(table)
+    part, key, _ = first_row(process, placement.parts)
     change(process, part, key, None)
 
 
 def extra_collection(process: InProcess) -> None:
     table = music(process)
-    assert table.collections is not None
-    key = table.collections.row_key({"artist": {"S": "unknown"}})
-    change(process, table.collections.part_of(key), key, bytes(8))
+    placement = collections_of(table)
+    key = placement.row_key({"artist": {"S": "unknown"}})
+    change(process, placement.part_of(key), key, bytes(8))
 
 
 def wrong_size(process: InProcess) -> None:

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from faradisc.cli.main import cli
 from faradisc.engine.check.inventory import take_inventory
-from faradisc.engine.check.problems import Report
+from faradisc.engine.inspection.problems import Report
 from faradisc.storage.api import Batch, Conflict
 from faradisc.storage.postgres.store import open_postgres
 from fixtures.clients import http_client

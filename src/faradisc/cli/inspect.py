@@ -22,8 +22,9 @@ from faradisc.cli.failing import fail
 from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
 
 if TYPE_CHECKING:
-    from faradisc.engine.check.explain import Explainer, Fields
+    from faradisc.engine.check.explain import Explainer
     from faradisc.engine.check.inventory import Inventory
+    from faradisc.engine.inspection.layouts import Fields
     from faradisc.engine.tables.layout import TableLayout
     from faradisc.storage.api import Part, ReadOnlyStore, Store
 
@@ -119,7 +120,7 @@ class _Inspector:
     def __init__(self, store: ReadOnlyStore, run: Run, *, limit: int, raw: bool) -> None:
         from faradisc.engine.check.explain import Explainer  # noqa: PLC0415
         from faradisc.engine.check.inventory import take_inventory  # noqa: PLC0415
-        from faradisc.engine.check.problems import Report  # noqa: PLC0415
+        from faradisc.engine.inspection.problems import Report  # noqa: PLC0415
 
         self._run = run
         self._store = store
@@ -153,12 +154,12 @@ class _Inspector:
 
     def whole_table(self, table: TableLayout) -> Iterator[str]:
         """Yields the catalog row of a table, and some rows of each of its parts."""
-        from faradisc.engine.check.inventory import resources_in  # noqa: PLC0415
         from faradisc.model.codec.keyspace import CATALOG_PART  # noqa: PLC0415
 
         key = table.state.namespace.encode() + b"\x00" + table.name.encode()
         yield from self._rows(CATALOG_PART, [key])
-        wanted = {resource for _, resource in resources_in(table.state.to_json())}
+        wanted = {table.state.resource}
+        wanted.update(each.resource for each in self._inventory.derived[table.state.resource])
         for part in self._inventory.parts:
             if int.from_bytes(part[:4], "big") in wanted:
                 yield from self.part(part)
@@ -180,31 +181,27 @@ class _Inspector:
 
     def item(self, table: TableLayout, key_text: str) -> Iterator[str]:
         """Yields all stored data of one item."""
-        from faradisc.engine.check.derived import derived_of  # noqa: PLC0415
-        from faradisc.engine.check.items import read_item  # noqa: PLC0415
+        from faradisc.engine.inspection.words import read_item  # noqa: PLC0415
 
-        row_key = table.placement.row_key(_key(table, key_text))
+        key = _key(table, key_text)
+        row_key = table.placement.row_key(key)
         part = table.placement.part_of(row_key)
         yield from self._rows(part, [row_key])
         (row,) = self._run(self._store.get(part, (row_key,)))
         item = read_item(row[1]) if row is not None else None
-        if row is not None and item is not None:
-            for derived in derived_of(table, 0):
-                expected = derived.row_of(item, row_key, row[1])
-                if expected is not None:
-                    yield from self._rows(expected.part, [expected.key])
-        if table.collections is not None:
-            collection = table.collections.row_key(_key(table, key_text))
-            yield from self._rows(table.collections.part_of(collection), [collection])
-        for past in self._history_parts(table, part[4]):
-            rows = self._run(self._store.range(past, row_key, row_key + b"\xff", limit=self._limit))
-            yield from self._rows(past, [key for key, _ in rows])
-        yield from self._records(table, table.named_placement.row_key(_key(table, key_text)), part[4])
+        look = self._inventory.look(self._store, 0)
+        look.rows_max = self._limit
+        record = b"" if row is None else row[1]
+        for derived in self._inventory.derived_of(table):
+            for about, keys in self._run(derived.rows_about(look, key, item, record)):
+                yield from self._rows(about, keys)
+        yield from self._records(table, table.named_placement.row_key(key), part[4])
 
     # --- Lines ---
 
     def _heading(self, part: Part) -> Iterator[str]:
-        from faradisc.engine.check.explain import lines, part_name  # noqa: PLC0415
+        from faradisc.engine.check.explain import part_name  # noqa: PLC0415
+        from faradisc.engine.inspection.layouts import lines  # noqa: PLC0415
 
         yield ""
         yield f"part {part.hex()}: {self._explainer.layout(part).what}"
@@ -226,20 +223,14 @@ class _Inspector:
                 yield from self._row(f"row, version {row[0]}", [*fields, *layout.payload(row[1])])
 
     def _row(self, title: str, fields: Fields) -> Iterator[str]:
-        from faradisc.engine.check.explain import lines  # noqa: PLC0415
+        from faradisc.engine.inspection.layouts import lines  # noqa: PLC0415
 
         yield f"  {title}"
         yield from lines(fields, raw=self._raw)
 
-    def _history_parts(self, table: TableLayout, slot: int) -> list[Part]:
-        if table.state.pitr is None:
-            return []
-        prefix = table.state.pitr.resource.to_bytes(4, "big") + bytes([slot])
-        return [part for part in self._inventory.parts if part[:5] == prefix and len(part) > len(prefix)]
-
     def _records(self, table: TableLayout, row_key: bytes, slot: int) -> Iterator[str]:
         """Yields the records of one item in the streams of its table. row_key: as log entries have it."""
-        from faradisc.engine.check.reading import log_pages  # noqa: PLC0415
+        from faradisc.engine.inspection.reading import log_pages  # noqa: PLC0415
         from faradisc.engine.streams.records import parse_entry  # noqa: PLC0415
 
         for stream in self._inventory.streams.values():

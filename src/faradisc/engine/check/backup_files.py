@@ -13,8 +13,8 @@ from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import Damaged
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.verification import verify
-from faradisc.engine.check.problems import Report
-from faradisc.engine.check.reading import pages
+from faradisc.engine.inspection.problems import Report
+from faradisc.engine.inspection.reading import pages
 from faradisc.model.codec.keyspace import BACKUPS_PART
 from faradisc.storage.api import ReadOnlyStore
 

@@ -1,20 +1,23 @@
 """The inventory: the tables and streams of the catalog, and the owner of every part.
 
-Every member of a stored state that is named `resource` or `..._resource` is a resource number, so a part is
-an orphan only if no state has its number at all.
+A part is an orphan only if nothing has the number of its resource: no table, nothing that is derived from the
+items of one or was until its last change, no stream, and no other row of the system, in which every member
+that is named `resource` or `..._resource` is such a number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 
-from faradisc.engine.check.problems import LOST, RepairAction, Report
-from faradisc.engine.check.reading import pages
+from faradisc.engine.derived.kinds import kinds_of_check
+from faradisc.engine.inspection.problems import LOST, RepairAction, Report
+from faradisc.engine.inspection.reading import Look, pages
 from faradisc.engine.streams.stream import StreamState
+from faradisc.engine.tables.derived import Derived, Kinds
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import TableState
 from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
@@ -32,6 +35,8 @@ State = TypeVar("State", TableState, StreamState)
 class Inventory:
     tables: list[TableLayout] = field(default_factory=list)
     """By name."""
+    derived: dict[int, list[Derived]] = field(default_factory=dict)
+    """By the resource number of the table."""
     streams: dict[int, StreamState] = field(default_factory=dict)
     """By resource number."""
     owners: dict[int, tuple[str, int]] = field(default_factory=dict)
@@ -49,6 +54,14 @@ class Inventory:
         """Returns the last number of a part's log; None when it is unknown."""
         return self.parts.get(part, 0) if self.lists_parts else None
 
+    def look(self, store: ReadOnlyStore, now_ns: int, report: Report | None = None) -> Look:
+        """Returns what the check of a derived thing needs."""
+        return Look(store, now_ns, report or Report(), self.parts, lists_parts=self.lists_parts)
+
+    def derived_of(self, table: TableLayout) -> list[Derived]:
+        """Returns what a table has beside its items, without what is being removed."""
+        return [each for each in self.derived[table.state.resource] if not each.is_leaving]
+
     def orphans(self) -> list[Part]:
         """Returns the parts of no resource, or of no slot of theirs."""
         if not self.complete:
@@ -63,12 +76,6 @@ class Inventory:
         return resource == SYSTEM_RESOURCE or part[4] < slots
 
 
-def name_of(table: TableLayout) -> str:
-    """Returns `table music`, with account and region where the database separates them."""
-    space = f" ({table.state.namespace})" if table.state.namespace else ""
-    return f"table {table.name}{space}"
-
-
 def stream_name(state: StreamState) -> str:
     return f"stream {state.label} of table {state.table_name}"
 
@@ -78,7 +85,7 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
 
     Raises: StorageError when they cannot be read.
     """
-    inventory = Inventory()
+    inventory, kinds = Inventory(), kinds_of_check()
     try:
         inventory.parts = dict(await store.parts())
     except (Corruption, IOFailed) as error:
@@ -89,7 +96,7 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
             if key == LAST_RESOURCE_KEY:
                 inventory.last_resource = int.from_bytes(payload, "big") if len(payload) == 4 else None
             else:
-                _add_table(inventory, key, payload, report)
+                _add_table(inventory, kinds, key, payload, report)
     async for rows in pages(store, STREAMS_PART, report):
         for key, payload in rows:
             _add_stream(inventory, key, payload, report)
@@ -102,7 +109,7 @@ async def take_inventory(store: ReadOnlyStore, report: Report) -> Inventory:
     return inventory
 
 
-def _add_table(inventory: Inventory, key: bytes, payload: bytes, report: Report) -> None:
+def _add_table(inventory: Inventory, kinds: Kinds, key: bytes, payload: bytes, report: Report) -> None:
     namespace, _, name = key.partition(b"\x00")
     where = f"table {name.decode(errors='replace')}"
     state = _state(TableState, payload)
@@ -113,8 +120,21 @@ def _add_table(inventory: Inventory, key: bytes, payload: bytes, report: Report)
     if (state.namespace.encode(), state.name.encode()) != (namespace, name):
         report.add("catalog", "the row of a table has the key of another name", LOST, where)
     table = TableLayout(state)
+    try:
+        derived = kinds.of(table)
+    except ValueError as error:
+        inventory.complete = False
+        report.notes.append(f"{table.title} was not checked: {error}")
+        return
     inventory.tables.append(table)
-    _own(inventory, name_of(table), state.to_json(), state.slots, report)
+    inventory.derived[state.resource] = derived
+    _own(inventory, state.resource, table.title, state.slots, report)
+    for each in derived:
+        if state.stream is None or each.resource != state.stream.resource:  # the stream's own row has it
+            _own(inventory, each.resource, each.where, state.slots, report)
+    for part in kinds.dropped_parts(table):
+        words = f"{table.title}, what the last change has removed"
+        inventory.owners.setdefault(int.from_bytes(part[:4], "big"), (words, state.slots))
 
 
 def _add_stream(inventory: Inventory, key: bytes, payload: bytes, report: Report) -> None:
@@ -126,7 +146,7 @@ def _add_stream(inventory: Inventory, key: bytes, payload: bytes, report: Report
     if state.resource.to_bytes(4, "big") != key:
         report.add("catalog", "the row of a stream has the key of another number", LOST, key.hex())
     inventory.streams[state.resource] = state
-    _own(inventory, stream_name(state), {"resource": state.resource}, state.slots, report)
+    _own(inventory, state.resource, stream_name(state), state.slots, report)
 
 
 async def _add_mentioned(store: ReadOnlyStore, inventory: Inventory, part: Part, report: Report) -> None:
@@ -150,20 +170,16 @@ def _state(kind: type[State], payload: bytes) -> State | None:
         return None
 
 
-def _own(inventory: Inventory, owner: str, stored: Mapping[str, Any], slots: int, report: Report) -> None:
-    for path, resource in resources_in(stored):
-        if path == "stream.resource":
-            continue  # the stream's own row has it
-        words = f"{owner}, {path}" if path != "resource" else owner
-        before = inventory.owners.get(resource)
-        if before is not None:
-            report.add(
-                "catalog",
-                "a resource number is assigned twice",
-                LOST,
-                f"{resource}, to {before[0]} and to {words}",
-            )
-        inventory.owners[resource] = (words, slots)
+def _own(inventory: Inventory, resource: int, words: str, slots: int, report: Report) -> None:
+    before = inventory.owners.get(resource)
+    if before is not None:
+        report.add(
+            "catalog",
+            "a resource number is assigned twice",
+            LOST,
+            f"{resource}, to {before[0]} and to {words}",
+        )
+    inventory.owners[resource] = (words, slots)
 
 
 def resources_in(stored: object, path: str = "") -> Iterator[tuple[str, int]]:
@@ -207,7 +223,7 @@ def _check_links(inventory: Inventory, report: Report) -> None:
         if stream is None or stream.ended_ns is not None:
             what = "its stream does not exist" if stream is None else "its stream has ended"
             report.add(
-                name_of(table),
+                table.title,
                 f"{what}, so the database may not open",
                 "switches the table's stream off; it can be switched on again",
                 f"resource {resource}",

@@ -1,71 +1,16 @@
-"""Checks the logs of streams and of changes captured for Kinesis: numbers without a gap, readable entries.
-
-Old entries are trimmed, so a log can begin at any number; from there on every number up to the part's counter
-must exist. With a gap, readers miss a record; with a counter below the log, a number is assigned twice.
-"""
+"""Checks the logs of streams, which are resources of their own: they outlive their tables' settings."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 
-from faradisc.engine.check.inventory import Inventory, name_of, stream_name
-from faradisc.engine.check.items import key_words, read_item
-from faradisc.engine.check.problems import LOST, Problem, Report, Tally
-from faradisc.engine.check.reading import log_pages
-from faradisc.engine.streams.records import Entry, parse_entry
+from faradisc.engine.check.inventory import Inventory, stream_name
+from faradisc.engine.derived.streams import ENTRIES_LOST, LogWalk, checked_entries
+from faradisc.engine.inspection.problems import LOST, Problem, Report
 from faradisc.engine.streams.stream import StreamState
-from faradisc.engine.tables.layout import TableLayout
-from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
+from faradisc.model.codec.keyspace import parts_of, slot_shift
 from faradisc.model.values.schema import KeySchema
-from faradisc.storage.api import Part, ReadOnlyStore
-
-ENTRIES_LOST = "nothing: lost log entries cannot be derived from other data"
-
-
-class LogWalk:
-    """Checks one part's log, entry by entry."""
-
-    def __init__(self, where: str, slot: int, slots: int, key: KeySchema) -> None:
-        self.where = where
-        self.first: int | None = None
-        self.last = 0
-        self._slot = slot
-        self._shift = slot_shift(slots)
-        self._key = key
-
-    def problems(self, sequence: int, entry: bytes) -> Iterator[Problem]:
-        if self.first is None:
-            self.first = sequence
-        elif sequence != self.last + 1:
-            missing = f"slot {self._slot}: {self.last + 1} to {sequence - 1}"
-            yield Problem(self.where, "log entries are missing", ENTRIES_LOST, missing)
-        self.last = sequence
-        try:
-            reason = self._reason(parse_entry(entry))
-        except ValueError as error:
-            reason = str(error)
-        if reason:
-            detail = f"slot {self._slot}, {sequence}: {reason}"
-            yield Problem(self.where, "a log entry cannot be read", LOST, detail)
-
-    def _reason(self, entry: Entry) -> str:
-        """Returns why an entry is wrong; empty when it is not."""
-        if entry.is_shard_end:
-            return ""
-        if len(entry.row_key) <= HASH_BYTES or key_words(self._key, entry.row_key).startswith("row key"):
-            return "its row key is malformed"
-        if entry.row_key[0] >> self._shift != self._slot:
-            return "its item belongs to another slot"
-        for name, image in (("new", entry.new), ("old", entry.old)):
-            if image and read_item(image) is None:
-                return f"its {name} image cannot be read"
-        return ""
-
-    def ending(self, counter: int | None) -> Iterator[Problem]:
-        """Compares the end of the log with the part's counter; None: the counter is unknown."""
-        if self.first is not None and counter is not None and self.last != counter:
-            detail = f"slot {self._slot}: the last entry is {self.last}, the counter is {counter}"
-            yield Problem(self.where, "the end of the log differs from its counter", ENTRIES_LOST, detail)
+from faradisc.storage.api import ReadOnlyStore
 
 
 async def verify_stream(
@@ -79,7 +24,7 @@ async def verify_stream(
         walk = LogWalk(where, slot, state.slots, key)
         counter = inventory.counter(part)
         ends = {each.last for each in state.shards if each.slot == slot}
-        async for entries in _entries(store, walk, part, counter, tally=tally, report=report):
+        async for entries in checked_entries(store, walk, part, counter, tally=tally, report=report):
             report.add_all(
                 Problem(
                     where,
@@ -91,32 +36,6 @@ async def verify_stream(
                 if sequence in ends and entry[1:2] != b"\x00"
             )
             yield
-
-
-async def verify_captured(
-    store: ReadOnlyStore, table: TableLayout, resource: int, inventory: Inventory, report: Report
-) -> AsyncIterator[None]:
-    where = f"{name_of(table)}, changes captured for Kinesis"
-    tally = report.tally(where, "capture")
-    for slot, part in enumerate(parts_of(resource, table.state.slots)):
-        walk = LogWalk(where, slot, table.state.slots, table.key)
-        counter = inventory.counter(part)
-        async for _ in _entries(store, walk, part, counter, tally=tally, report=report):
-            yield
-
-
-async def _entries(
-    store: ReadOnlyStore, walk: LogWalk, part: Part, counter: int | None, *, tally: Tally, report: Report
-) -> AsyncIterator[list[tuple[int, bytes]]]:
-    """Yields the pages of a log, checked and counted."""
-    async for entries in log_pages(store, part):
-        for sequence, entry in entries:
-            report.add_all(walk.problems(sequence, entry))
-            tally.bytes += len(entry)
-        tally.rows += len(entries)
-        report.rows += len(entries)
-        yield entries
-    report.add_all(walk.ending(counter))
 
 
 def _lineage_problems(where: str, state: StreamState, inventory: Inventory) -> Iterator[Problem]:

@@ -14,14 +14,12 @@ from collections.abc import AsyncIterator, Iterable
 import orjson
 
 from faradisc.clock import Clock
-from faradisc.engine.check.derived import IndexEntries, derived_of, differences
-from faradisc.engine.check.history import PART_BYTES
 from faradisc.engine.check.inventory import LAST_RESOURCE_KEY, Inventory, take_inventory
-from faradisc.engine.check.items import check_item
-from faradisc.engine.check.problems import RepairAction, Report
-from faradisc.engine.check.reading import pages
-from faradisc.engine.check.rows import Collection, CollectionMerge, CollectionSums
 from faradisc.engine.check.system import single_tokens, token_parts
+from faradisc.engine.derived.stored_items import check_item
+from faradisc.engine.inspection.problems import RepairAction, Report
+from faradisc.engine.inspection.reading import pages
+from faradisc.engine.tables.derived import Derived
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
@@ -46,7 +44,7 @@ class Repair:
     async def run(self, repairs: Iterable[RepairAction]) -> AsyncIterator[RepairAction]:
         """Runs each action and yields it when it is done. Raises StorageError."""
         wanted = list(repairs)
-        order = ("unlink", "end stream", "numbers", "records", "derived", "collections", "usage")
+        order = ("unlink", "end stream", "numbers", "records", "derived", "usage")
         wanted.sort(key=lambda action: order.index(action.kind) if action.kind in order else len(order))
         inventory = await take_inventory(self._store, Report())
         for action in wanted:
@@ -60,8 +58,6 @@ class Repair:
                 await self._rewrite_records(tables[action.resource])
             case "derived":
                 await self._rewrite_derived(action.resource, inventory)
-            case "collections":
-                await self._rewrite_collections(tables[action.resource])
             case "usage":
                 await self._count_again(action.part, inventory)
             case "tokens":
@@ -96,60 +92,35 @@ class Repair:
                 await self._commit(Batch(part, puts=puts))
 
     async def _rewrite_derived(self, resource: int, inventory: Inventory) -> None:
-        derived = next(
-            each
-            for table in inventory.tables
-            for each in derived_of(table, self._clock.now_ns())
-            if each.resource == resource
-        )
-        async for wrong in differences(self._store, derived, derived.parts):
-            batches: dict[Part, Batch] = {}
-            for _, row, is_put in wrong:
-                batch = batches.setdefault(row.part, Batch(row.part))
-                if is_put:
-                    batch.puts.append((row.key, row.payload))
-                else:
-                    batch.deletes.append(row.key)
-            await self._commit(*batches.values())
-        for part in derived.parts:
+        derived = self._owner(resource, inventory)
+        assert derived is not None, "the problem is in it"
+        await derived.repair(self._store, inventory.look(self._store, self._clock.now_ns()))
+        for part in derived.parts():
             await self._count_again(part, inventory)
 
-    async def _rewrite_collections(self, table: TableLayout) -> None:
-        placement = table.collections
-        assert placement is not None, "the problem is in a table with local indexes"
-        for slot, part in enumerate(table.placement.parts):
-            merge = CollectionMerge(self._store, table, slot)
-            sums = CollectionSums(table)
-            async for rows in pages(self._store, part):
-                ended: list[Collection] = []
-                for row_key, payload in rows:
-                    item = check_item(table, part, row_key, payload).item
-                    merge.has_gaps = merge.has_gaps or item is None
-                    ended.extend(sums.add(row_key, item))
-                await self._put_sizes(merge, placement.parts[slot], ended)
-            await self._put_sizes(merge, placement.parts[slot], list(sums.end()), at_end=True)
-
-    async def _put_sizes(
-        self, merge: CollectionMerge, part: Part, ended: list[Collection], *, at_end: bool = False
-    ) -> None:
-        batch = Batch(part)
-        async for key, size in merge.differences(ended, at_end=at_end):
-            if size is None:
-                batch.deletes.append(key)
-            else:
-                batch.puts.append((key, size.to_bytes(8, "big")))
-        await self._commit(batch)
+    def _owner(self, resource: int, inventory: Inventory) -> Derived | None:
+        return next(
+            (
+                each
+                for table in inventory.tables
+                for each in inventory.derived_of(table)
+                if each.resource == resource
+            ),
+            None,
+        )
 
     async def _count_again(self, part: Part, inventory: Inventory) -> None:
         """Corrects a part's usage from its rows."""
-        is_history, is_counted = len(part) == PART_BYTES, part in _counted_parts(inventory)
+        derived = self._owner(int.from_bytes(part[:4], "big"), inventory)
         count = size = 0
-        if is_history or is_counted:
-            async for rows in pages(self._store, part):
-                count += len(rows)
-                for key, payload in rows:
-                    counted = item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
-                    size += len(key) + len(payload) if is_history else counted
+        async for rows in pages(self._store, part):
+            for key, payload in rows:
+                if derived is not None:
+                    one, row_bytes = derived.usage_of(key, payload)
+                else:  # a part of items
+                    one, row_bytes = 1, item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
+                count += one
+                size += row_bytes
         items, bytes_ = await self._store.usage(part)
         if (items, bytes_) != (count, size):
             await self._store.commit([Batch(part, items_delta=count - items, bytes_delta=size - bytes_)])
@@ -173,14 +144,3 @@ class Repair:
         state.ended_ns = self._clock.now_ns()
         key = resource.to_bytes(4, "big")
         await self._commit(Batch(STREAMS_PART, puts=[(key, orjson.dumps(state.to_json()))]))
-
-
-def _counted_parts(inventory: Inventory) -> set[Part]:
-    """Returns the parts whose usage counts their rows: those of tables and indexes."""
-    counted: set[Part] = set()
-    for table in inventory.tables:
-        counted.update(table.placement.parts)
-        for derived in derived_of(table, 0):
-            if isinstance(derived, IndexEntries):
-                counted.update(derived.parts)
-    return counted

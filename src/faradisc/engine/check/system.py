@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterable
 import orjson
 
 from faradisc.engine.check.inventory import Inventory
-from faradisc.engine.check.problems import Problem, RepairAction, Report
-from faradisc.engine.check.reading import Pairs, pages
+from faradisc.engine.inspection.problems import Problem, RepairAction, Report
+from faradisc.engine.inspection.reading import Pairs, pages
 from faradisc.model.codec.keyspace import JOBS_PART, TOKENS_PART, job_keys_of
 from faradisc.storage.api import Part, ReadOnlyStore
 

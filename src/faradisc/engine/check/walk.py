@@ -1,6 +1,6 @@
 """Check: reads one state of the store, in steps of a page of rows.
 
-    inventory -> per table: items, then rows derived from them, captured changes -> streams
+    inventory -> per table: items, then what is derived from them -> streams
               -> tokens, jobs -> backups -> parts without an owner
 
 The first step takes the snapshot; the last one, or `close`, releases it. Damage that the engine reports is a
@@ -14,13 +14,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from faradisc.clock import Clock
 from faradisc.engine.backups.storage import BackupStorage
 from faradisc.engine.check.backup_files import verify_backups
-from faradisc.engine.check.derived import Sums, derived_of, verify
-from faradisc.engine.check.history import verify_history
-from faradisc.engine.check.inventory import Inventory, name_of, stream_name, take_inventory
-from faradisc.engine.check.logs import verify_captured, verify_stream
-from faradisc.engine.check.problems import LOST, RepairAction, Report
+from faradisc.engine.check.inventory import Inventory, stream_name, take_inventory
+from faradisc.engine.check.logs import verify_stream
 from faradisc.engine.check.rows import walk_items
 from faradisc.engine.check.system import verify_jobs, verify_tokens
+from faradisc.engine.inspection.problems import LOST, RepairAction, Report
 from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.storage.api import Corruption, IOFailed, ReadOnlyStore, Store
@@ -86,11 +84,7 @@ class Check:
         """Yields the parts of the check that can fail alone, each with its location."""
         report = self.report
         for table in inventory.tables:
-            yield name_of(table), self._table(store, table, inventory)
-            for destination in table.state.kinesis:
-                if destination.resource is not None:
-                    captured = verify_captured(store, table, destination.resource, inventory, report)
-                    yield name_of(table), captured
+            yield table.title, self._table(store, table, inventory)
         for stream in inventory.streams.values():
             yield stream_name(stream), verify_stream(store, stream, inventory, report)
         yield "system rows", verify_tokens(store, inventory.parts, report)
@@ -112,21 +106,19 @@ class Check:
         self, store: ReadOnlyStore, table: TableLayout, inventory: Inventory
     ) -> AsyncIterator[None]:
         report = self.report
-        where = name_of(table)
         if table.state.status == "DELETING":
             return
         if table.state.owner_job is not None:
-            report.notes.append(f"{where} is being filled ({table.state.owner_job}); it was not checked")
+            note = f"{table.title} is being filled ({table.state.owner_job}); it was not checked"
+            report.notes.append(note)
             return
-        derived = derived_of(table, self._clock.now_ns())
-        sums = Sums()
-        async for _ in walk_items(store, table, derived, sums, report=report):
+        look = inventory.look(store, self._clock.now_ns(), report)
+        derived = inventory.derived_of(table)
+        verifications = [each.verification(look) for each in derived]
+        async for _ in walk_items(look, table, verifications):
             yield
-        for each in derived:
-            async for _ in self._guarded(each.where, verify(store, each, sums, report)):
-                yield
-        if table.state.pitr is not None:
-            async for _ in verify_history(store, table, inventory, report):
+        for each, verification in zip(derived, verifications, strict=True):
+            async for _ in self._guarded(each.where, verification.rest()):
                 yield
 
     async def _look_for_orphans(self, inventory: Inventory) -> None:

@@ -7,12 +7,14 @@ destination's resource, in the format of a stream's log (engine/streams/records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 from faradisc.clock import Clock
-from faradisc.engine.derived.streams import ChangeLog
+from faradisc.engine.derived.streams import ChangeLog, LogWalk, checked_entries, entry_of
+from faradisc.engine.inspection.layouts import Layout
+from faradisc.engine.inspection.reading import Look
 from faradisc.engine.streams.records import ChangeRecorder
-from faradisc.engine.tables.derived import Derived, Kind, Live
+from faradisc.engine.tables.derived import Derived, Kind, Live, Verification
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import UNASSIGNED, KinesisDestination, TableState
 from faradisc.model.codec.keyspace import parts_of
@@ -40,6 +42,27 @@ class Capture(ChangeLog):
 
     def parts(self) -> Sequence[Part]:
         return self._parts
+
+    def layout(self) -> Layout:
+        return Layout(self.where, entry=entry_of(self.table.named_placement, "us"))
+
+    def verification(self, look: Look) -> Verification:
+        return CaptureVerification(self, look)
+
+
+class CaptureVerification(Verification):
+    def __init__(self, captured: Capture, look: Look) -> None:
+        self._captured = captured
+        self._look = look
+
+    async def rest(self) -> AsyncIterator[None]:
+        captured, look = self._captured, self._look
+        tally = look.report.tally(captured.where, "capture")
+        for slot, part in enumerate(captured.parts()):
+            walk = LogWalk(captured.where, slot, captured.table.state.slots, captured.table.key)
+            counter = look.counter(part)
+            async for _ in checked_entries(look.store, walk, part, counter, tally=tally, report=look.report):
+                yield
 
 
 class CaptureKind(Kind):

@@ -22,10 +22,16 @@ is repeated.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+from hashlib import blake2b
 
+from faradisc.engine.inspection.layouts import Layout, size
+from faradisc.engine.inspection.problems import RepairAction
+from faradisc.engine.inspection.reading import Look, pages
+from faradisc.engine.inspection.words import read_item
 from faradisc.engine.jobs.walk import WalkPage, WalkPosition
-from faradisc.engine.tables.derived import CommitBatches, Derived, WrittenItem
+from faradisc.engine.tables.derived import CommitBatches, Derived, Verification, WrittenItem
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
 from faradisc.model.values.attribute import Item
@@ -89,6 +95,89 @@ class Counters(Derived):
         items = [(key, item_record.decode(payload)) for key, (_, payload) in page.rows]
         counted = [each for key, item in items for each in self.counted(item, key)]
         await self.add_to_counters(store, batches, counted)
+
+    # --- Checks ---
+
+    def layout(self) -> Layout:
+        return Layout(self.where, payload=size)
+
+    def verification(self, look: Look) -> Verification:
+        return CounterVerification(self, look)
+
+    async def repair(self, store: Store, look: Look) -> None:
+        """Counts again. Needs memory for all counters of a part."""
+        for part in self.parts():
+            totals: Counter[bytes] = Counter()
+            for items in self.table.placement.parts:
+                async for rows in pages(store, items):
+                    for row_key, payload in rows:
+                        item = read_item(payload)
+                        for of, key, number in () if item is None else self.counted(item, row_key):
+                            if of == part:
+                                totals[key] += number
+            batch = Batch(part)
+            async for rows in pages(store, part):
+                for key, payload in rows:
+                    number = totals.pop(key, 0)
+                    if not number:
+                        batch.deletes.append(key)
+                    elif number != int.from_bytes(payload, "big"):
+                        batch.puts.append((key, number.to_bytes(NUMBER_BYTES, "big")))
+            batch.puts += [(key, each.to_bytes(NUMBER_BYTES, "big")) for key, each in totals.items() if each]
+            if batch.puts or batch.deletes:
+                await store.commit([batch])
+
+    async def rows_about(
+        self, look: Look, key: Item, item: Item | None, record: bytes
+    ) -> list[tuple[Part, list[bytes]]]:
+        if item is None:
+            return []
+        row_key = self.table.placement.row_key(key)
+        return [(part, [counter]) for part, counter, _ in self.counted(item, row_key)]
+
+
+class CounterVerification(Verification):
+    """Compares sums over all counters of a part, in which each counts as often as its number says.
+
+    What an item adds is a digest of the counter's key times a number; what a stored row adds is the same
+    digest times the stored number. So the sums are equal if the counters are right, in any order of items,
+    and take the memory of one number per part.
+    """
+
+    def __init__(self, counters: Counters, look: Look) -> None:
+        self._counters = counters
+        self._look = look
+        self._expected: Counter[Part] = Counter()
+        self._has_gaps = False
+
+    def see(self, row_key: bytes, item: Item | None, record: bytes) -> None:
+        if item is None:
+            self._has_gaps = True
+            return
+        for part, key, number in self._counters.counted(item, row_key):
+            self._expected[part] += _digest(key) * number
+
+    async def rest(self) -> AsyncIterator[None]:
+        counters, report = self._counters, self._look.report
+        if not counters.is_filled or self._has_gaps:
+            why = "an item cannot be read" if self._has_gaps else "it is being filled"
+            report.notes.append(f"{counters.where} was not checked: {why}")
+            return
+        tally = report.tally(counters.where, "counters")
+        for part in counters.parts():
+            total = 0
+            async for rows in pages(self._look.store, part, report):
+                total += sum(_digest(key) * int.from_bytes(payload, "big") for key, payload in rows)
+                tally.rows += len(rows)
+                tally.bytes += sum(len(payload) for _, payload in rows)
+                yield
+            if total != self._expected[part]:
+                action = RepairAction("derived", resource=counters.resource)
+                report.add(counters.where, "a counter is wrong", "counts again", f"slot {part[4]}", action)
+
+
+def _digest(key: bytes) -> int:
+    return int.from_bytes(blake2b(key, digest_size=16).digest(), "big")
 
 
 def put_counter(batch: Batch, key: bytes, version: int, number: int) -> None:

@@ -19,6 +19,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, Decimal
 
 from faradisc.clock import Clock
+from faradisc.engine.derived.item_rows import DerivedRow, ItemRows
+from faradisc.engine.inspection.layouts import Fields, Layout, row_key_of, time
+from faradisc.engine.inspection.words import row_words
 from faradisc.engine.jobs.walk import WalkPage
 from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, WrittenItem, find
 from faradisc.engine.tables.layout import TableLayout
@@ -26,7 +29,7 @@ from faradisc.engine.tables.state import UNASSIGNED, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.limits import TTL_PAST_S_MAX
 from faradisc.model.codec import item_record
-from faradisc.model.codec.keyspace import parts_of, slot_shift
+from faradisc.model.codec.keyspace import HASH_BYTES, parts_of, slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Batch, Part, Store
 
@@ -82,10 +85,13 @@ class ExpiryHints:
         self.empty_below[slot] = min(self.empty_below[slot], row_key)
 
 
-class Expiry(Derived):
+class Expiry(ItemRows):
     """The expiry index of one table."""
 
     job = b"ttl"
+    kind = "expiry"
+    noun = "the expiry row of an item"
+    remedy = "rewrites the expiry rows that are wrong, from the table"
 
     def __init__(
         self, table: TableLayout, attribute: str, resource: int, clock: Clock, *, is_filled: bool
@@ -137,6 +143,35 @@ class Expiry(Derived):
             return False
         state.ttl.filled = True
         return True
+
+    # --- Checks ---
+
+    def layout(self) -> Layout:
+        row_key = row_key_of(self.table.placement)
+
+        def key(data: bytes) -> Fields:
+            return [time("expires", data[:_SECONDS_BYTES], "s"), *row_key(data[_SECONDS_BYTES:])]
+
+        return Layout(self.where, key)
+
+    def row_of(self, item: Item, row_key: bytes, stored: bytes) -> DerivedRow | None:
+        seconds = expires_s(item, self.attribute)
+        if seconds is None:
+            return None
+        part = self.slot_parts[row_key[0] >> self.hints.shift]
+        return DerivedRow(part, index_key(seconds, row_key), b"")
+
+    def source_of(self, row: DerivedRow) -> bytes | None:
+        _, row_key = split_index_key(row.key)
+        return row_key if len(row_key) > HASH_BYTES else None
+
+    def is_optional(self, key: bytes, now_ns: int) -> bool:
+        """Items that had long expired when they were written have no row."""
+        return not self.is_filled or split_index_key(key)[0] < now_ns // 1_000_000_000 - TTL_PAST_S_MAX
+
+    def key_words(self, row: DerivedRow) -> str:
+        seconds, row_key = split_index_key(row.key)
+        return f"{row_words(self.table.placement, row_key)} expiring at {seconds}"
 
 
 class ExpiryKind(Kind):

@@ -18,14 +18,20 @@ docs/decisions/0010-point-in-time-recovery.md has the reasons for this design.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from struct import Struct
 
-from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, WrittenItem, find
+from faradisc.engine.inspection.layouts import Fields, Layout, image, number, row_key_of, time
+from faradisc.engine.inspection.layouts import rest as unreadable
+from faradisc.engine.inspection.problems import LOST
+from faradisc.engine.inspection.reading import Look, pages, usage_problems
+from faradisc.engine.inspection.words import read_item, row_words
+from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, Verification, WrittenItem, find
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, PitrState, TableState
 from faradisc.engine.tables.table import Table
-from faradisc.model.codec.keyspace import slot_shift
+from faradisc.model.codec.keyspace import HASH_BYTES, slot_shift
+from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Part, Store
 
 AFTER_ITEM = b"\xff"
@@ -33,6 +39,8 @@ AFTER_ITEM = b"\xff"
 is a prefix of another."""
 STAMP_BYTES = 12
 """Bytes after the item's row key."""
+PART_BYTES = 9
+"""Length of the name of a part: resource, slot and day."""
 CLOCKS_DIFFER_NS = 2_000_000_000
 """The clocks of two nodes differ by less; each may be a second from the store's (engine/cluster/nodes.py)."""
 _STAMP = Struct(">QI").pack
@@ -107,6 +115,87 @@ class History(Derived):
     def earliest_ns(self, now_ns: int) -> int:
         """Returns the oldest moment whose state can be read."""
         return max(self.enabled_ns, now_ns - self.period_days * DAY_NS)
+
+    # --- Checks ---
+
+    def layout(self) -> Layout:
+        row_key = row_key_of(self.table.placement)
+
+        def change(data: bytes) -> Fields:
+            if len(data) < STAMP_BYTES:
+                return unreadable(data)
+            stamp = data[-STAMP_BYTES:]
+            changed = time("changed", stamp[:8], "ns")
+            return [*row_key(data[:-STAMP_BYTES]), changed, number("number", stamp[8:])]
+
+        return Layout(self.where, change, image)
+
+    def usage_of(self, key: bytes, payload: bytes) -> tuple[int, int]:
+        return 1, len(key) + len(payload)
+
+    def verification(self, look: Look) -> Verification:
+        return HistoryVerification(self, look)
+
+    def stored_parts(self, look: Look) -> list[Part]:
+        """Returns the parts that have rows."""
+        resource = self.resource.to_bytes(4, "big")
+        return [part for part in look.parts if part[:4] == resource and len(part) == PART_BYTES]
+
+    async def rows_about(
+        self, look: Look, key: Item, item: Item | None, record: bytes
+    ) -> list[tuple[Part, list[bytes]]]:
+        row_key = self.table.placement.row_key(key)
+        found = []
+        for part in self.stored_parts(look):
+            if part[4] == row_key[0] >> self._shift:
+                rows = await look.store.range(part, row_key, row_key + AFTER_ITEM, limit=look.rows_max)
+                found.append((part, [change for change, _ in rows]))
+        return found
+
+
+class HistoryVerification(Verification):
+    """Checks that the images are readable, and each in the part of its day."""
+
+    def __init__(self, history: History, look: Look) -> None:
+        self._history = history
+        self._look = look
+
+    async def rest(self) -> AsyncIterator[None]:
+        history, look, report = self._history, self._look, self._look.report
+        tally = report.tally(history.where, "history")
+        if not look.lists_parts:
+            report.notes.append(f"{history.where} was not checked: its days are unknown")
+        for part in history.stored_parts(look):
+            count = size = 0
+            async for rows in pages(look.store, part, report):
+                for key, payload in rows:
+                    reason = _reason(history.table, part, key, payload)
+                    if reason:
+                        row_key = key[:-STAMP_BYTES]
+                        detail = f"{row_words(history.table.placement, row_key)}: {reason}"
+                        report.add(history.where, "an earlier image cannot be used", LOST, detail)
+                    one, row_bytes = history.usage_of(key, payload)
+                    count += one
+                    size += row_bytes
+                tally.rows += len(rows)
+                tally.bytes += sum(len(payload) for _, payload in rows)
+                yield
+            stored = await look.store.usage(part)
+            report.add_all(usage_problems(history.where, part, (count, size), stored))
+
+
+def _reason(table: TableLayout, part: Part, key: bytes, payload: bytes) -> str:
+    """Returns why a change is wrong; empty when it is not."""
+    row_key, at_ns = split_change_key(key)
+    if len(row_key) <= HASH_BYTES or row_words(table.placement, row_key).startswith("row key"):
+        return "its row key is malformed"
+    if row_key[0] >> slot_shift(table.state.slots) != part[4]:
+        return "its item belongs to another slot"
+    if at_ns // DAY_NS != int.from_bytes(part[5:], "big"):
+        return "its time is on another day"
+    if payload and read_item(payload) is None:
+        return "the image cannot be read"
+    return ""
 
 
 class HistoryKind(Kind):

@@ -18,7 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import orjson
+
 from faradisc.capacity import units
+from faradisc.engine.derived.item_rows import DerivedRow, ItemRows
+from faradisc.engine.inspection.layouts import Layout, record, row_key_of
+from faradisc.engine.inspection.words import read_item, shortened
 from faradisc.engine.jobs.walk import WalkPage, WalkPosition
 from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, WrittenItem
 from faradisc.engine.tables.layout import Index, TableLayout
@@ -28,11 +33,12 @@ from faradisc.engine.tables.table import Table
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.metrics.metric_store import dimensions
 from faradisc.model.codec import item_record
+from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
 from faradisc.storage.api import Batches, Part, Store
 
 
-class IndexEntries(Derived):
+class IndexEntries(ItemRows):
     """The entries of one index."""
 
     job = b"backfill"
@@ -40,6 +46,8 @@ class IndexEntries(Derived):
     """While the index is set up the table is UPDATING; then it is filled."""
     reads = True
     fenced = True
+    noun = "an entry"
+    remedy = "rewrites the entries that are wrong, from the table"
 
     def __init__(self, table: TableLayout, index: Index, live: Live) -> None:
         super().__init__(table, index.placement.resource, f"index {index.name}")
@@ -47,6 +55,7 @@ class IndexEntries(Derived):
         self.is_filled = index.status != "CREATING"
         self.is_leaving = index.status == "DELETING"
         self.is_maintained = not self.is_filled  # only to prepare; outcomes have the entries
+        self.kind = "vector index" if index in table.vector_indexes else "index"
         self._vectors = live.vectors
         self._added: list[tuple[Part, bytes, int]] = []
         """Parts, row keys and sizes of the entries that the present page adds."""
@@ -101,6 +110,40 @@ class IndexEntries(Derived):
                 stored.status = "ACTIVE"
                 return True
         return False
+
+    # --- Checks ---
+
+    def layout(self) -> Layout:
+        return Layout(self.where, row_key_of(self.index.placement), record)
+
+    def row_of(self, item: Item, row_key: bytes, stored: bytes) -> DerivedRow | None:
+        entry = self.index.schema.entry(item)
+        if entry is None:
+            return None
+        placement = self.index.placement
+        key = placement.row_key(entry)
+        payload = stored if entry is item else item_record.encode(entry, item_size(entry))
+        return DerivedRow(placement.part_of(key), key, payload)
+
+    def source_of(self, row: DerivedRow) -> bytes | None:
+        entry = read_item(row.payload)
+        names = self.table.key.types
+        if entry is None or any(names[name] not in entry.get(name, ()) for name in names):
+            return None
+        return self.table.placement.row_key(entry)
+
+    def is_optional(self, key: bytes, now_ns: int) -> bool:
+        return not self.is_filled
+
+    def key_words(self, row: DerivedRow) -> str:
+        entry = read_item(row.payload)
+        if entry is None:
+            return f"row key {shortened(row.key.hex())}"
+        named = {name: entry[name] for name in self.index.schema.all_key_names if name in entry}
+        return shortened(orjson.dumps(named).decode())
+
+    def usage_of(self, key: bytes, payload: bytes) -> tuple[int, int]:
+        return 1, item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
 
 
 class IndexKind(Kind):

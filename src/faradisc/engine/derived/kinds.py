@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from faradisc.clock import SystemClock
 from faradisc.engine.derived.capture import CaptureKind
 from faradisc.engine.derived.collections import CollectionKind
 from faradisc.engine.derived.expiry import ExpiryKind
 from faradisc.engine.derived.history import HistoryKind
 from faradisc.engine.derived.indexes import IndexKind
 from faradisc.engine.derived.streams import StreamKind
-from faradisc.engine.tables.derived import Kind
+from faradisc.engine.tables.derived import Kind, Kinds, Live
 
 KINDS: list[Kind] = [
-    *(CollectionKind(), IndexKind(), StreamKind(), ExpiryKind(), CaptureKind(), HistoryKind()),
+    *(IndexKind(), StreamKind(), ExpiryKind(), CollectionKind(), CaptureKind(), HistoryKind()),
 ]
-"""In the order in which their resources get their numbers."""
+"""In the order in which `faradisc inspect` shows them."""
+
+
+def kinds_of_check() -> Kinds:
+    """Returns the kinds for looking at a store that a database may have open, or none."""
+    return Kinds(KINDS, Live.of_check(SystemClock()))

@@ -6,6 +6,8 @@ table, and the few loops over that list are all that knows of them:
 
     a write          prepare, then add: its rows are in the commit of the item (commit.py)
     a new one        fill: a walk over the items that are there already (engine/derived/filling.py)
+    a check          verification, repair: whether its rows are those that the items determine
+    an inspection    layout, rows_about: how they look, and which are about one item
     a change         assign, parts, fenced, continues, forget: numbers, clearing and fences (catalog.py)
     other owners     resources (encryption), parts (deletion, conversion)
 
@@ -15,11 +17,13 @@ it. The kinds are in engine/derived/, above this package; the catalog is given t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from faradisc.clock import Clock
+from faradisc.engine.inspection.layouts import Layout
+from faradisc.engine.inspection.reading import Look
 from faradisc.engine.jobs.walk import WalkPage, WalkPosition
 from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables.indexes import EntryChange
@@ -122,6 +126,28 @@ class Live:
         return cls(clock, Moments(clock))
 
 
+class Verification:
+    """The check of one derived thing. It sees all items of the table first, slot by slot, in the order of
+    their row keys; then it reads what is stored. Its memory does not grow with the number of items."""
+
+    def begin_slot(self, slot: int) -> None:
+        """The items that follow are of this slot."""
+
+    def see(self, row_key: bytes, item: Item | None, record: bytes) -> None:
+        """One item and its canonical record; None: the record cannot be read."""
+
+    async def page_seen(self) -> None:
+        """Reports what is known after a page of items."""
+
+    async def slot_seen(self) -> None:
+        """Reports what is known after the last item of a slot."""
+
+    async def rest(self) -> AsyncIterator[None]:
+        """Verifies what is stored, in steps of a page."""
+        return
+        yield
+
+
 class Derived:
     """One resource with rows or log entries that follow from the items of one table.
 
@@ -176,6 +202,35 @@ class Derived:
         """Adds what follows from a page of items and is missing."""
         raise NotImplementedError
 
+    # --- Checks ---
+
+    @property
+    def where(self) -> str:
+        """Names it in reports: `table music, index by-year`."""
+        return f"{self.table.title}, {self.words}"
+
+    def layout(self) -> Layout:
+        """Describes its rows and log entries."""
+        return Layout(self.where)
+
+    def usage_of(self, key: bytes, payload: bytes) -> tuple[int, int]:
+        """Returns what a row adds to the usage of its part: items and bytes."""
+        return 0, 0
+
+    def verification(self, look: Look) -> Verification:
+        return Verification()
+
+    async def repair(self, store: Store, look: Look) -> None:
+        """Rewrites what differs from the items. Requires: no other writer."""
+
+    async def rows_about(
+        self, look: Look, key: Item, item: Item | None, record: bytes
+    ) -> list[tuple[Part, list[bytes]]]:
+        """Returns the keys of the rows about one item, for an inspection. item: None when there is none."""
+        return []
+
+    # --- Filling, continued ---
+
     async def page_filled(self, store: Store, before: WalkPosition, after: WalkPosition) -> None:
         """Called after the commit of a page."""
 
@@ -189,6 +244,8 @@ class Kind:
 
     name: str
     """In one word."""
+    numbering = 1
+    """Kinds with lower numbers get their resource numbers first; so new tables look as they always did."""
 
     def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
         """Returns those that a table has, those included that are being removed."""
@@ -225,7 +282,7 @@ class Kinds:
         return [each for kind in self._kinds for each in kind.of(table, self.live)]
 
     def assign(self, state: TableState, numbers: Iterator[int]) -> None:
-        for kind in self._kinds:
+        for kind in sorted(self._kinds, key=lambda kind: kind.numbering):
             kind.assign(state, numbers)
 
     def dropped_parts(self, table: TableLayout) -> list[Part]:

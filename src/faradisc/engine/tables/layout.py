@@ -35,7 +35,6 @@ class TableLayout:
 
     __slots__ = (
         "arn",
-        "collections",
         "epoch",
         "global_indexes",
         "hashed_keys",
@@ -75,11 +74,6 @@ class TableLayout:
         self.placement = Placement(state.resource, state.slots, self.key, hashed=self.hashed_keys)
         self.named_placement = replace(self.placement, hashed=False)
         """Makes the row keys of log entries, which have the values of keys in every table."""
-        self.collections: Placement | None = None
-        """Where the sizes of item collections are stored; only tables with local indexes have them."""
-        if state.collections_resource is not None:
-            hash_only = KeySchema(self.key.hash, (), self.key.types)
-            self.collections = replace(self.placement, resource=state.collections_resource, key=hash_only)
 
     def _index(self, stored: IndexState, types: dict[str, str], *, is_global: bool) -> Index:
         key = KeySchema.of_elements(stored.key_schema, types)
@@ -107,6 +101,12 @@ class TableLayout:
         )
         placement = Placement(stored.resource, self.state.slots, key, table_key, self.hashed_keys)
         return Index(schema, placement, None, stored.status, vectors)
+
+    @property
+    def title(self) -> str:
+        """`table music`, with account and region where the database separates them."""
+        space = f" ({self.state.namespace})" if self.state.namespace else ""
+        return f"table {self.name}{space}"
 
     def item_batch(self, part: Part) -> Batch:
         """Returns an empty batch for one of the parts of items: every commit to these names the table's

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import orjson
-
-from faradisc.engine.check.problems import LOST
+from faradisc.engine.inspection.problems import LOST
+from faradisc.engine.inspection.words import read_item
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.model.codec import item_record
-from faradisc.model.codec.keyspace import HASH_BYTES, Placement, key_of_row
 from faradisc.model.values.attribute import Item
-from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size
 from faradisc.storage.api import Part
 
-_WORDS_MAX = 300
 REWRITES = "rewrites the record in its canonical form"
 
 
@@ -33,17 +28,6 @@ class CheckedItem:
     remedy: str = ""
     canonical: bytes | None = None
     """The correct record, where it is known and differs."""
-
-
-def read_item(payload: bytes) -> Item | None:
-    """Returns the item of a record; None when the bytes are no record."""
-    if payload[:1] != b"\x01":
-        return None
-    try:
-        item: Any = orjson.loads(payload[item_record.HEADER_BYTES :])
-    except ValueError:
-        return None
-    return item if isinstance(item, dict) and all(map(canonicalise, item.values())) else None
 
 
 def check_item(table: TableLayout, part: Part, row_key: bytes, payload: bytes) -> CheckedItem:
@@ -67,21 +51,3 @@ def check_item(table: TableLayout, part: Part, row_key: bytes, payload: bytes) -
 
 def _has_key(key: KeySchema, item: Item) -> bool:
     return all(name in item and key.types[name] in item[name] for name in key.names)
-
-
-def key_words(key: KeySchema, row_key: bytes, *, hashed: bool = False) -> str:
-    """Returns the key of an item in DynamoDB JSON, decoded from its row key, as far as it is readable."""
-    try:
-        words = shortened(orjson.dumps(key_of_row(row_key, key, hashed=hashed)).decode())
-        return f"hash {row_key[:HASH_BYTES].hex()}, {words}" if hashed else words
-    except (ValueError, IndexError, UnicodeDecodeError):
-        return f"row key {shortened(row_key.hex())}"
-
-
-def row_words(placement: Placement, row_key: bytes) -> str:
-    """Returns the key that a stored row key has, as far as it is readable there."""
-    return key_words(placement.key, row_key, hashed=placement.hashed)
-
-
-def shortened(text: str) -> str:
-    return text if len(text) <= _WORDS_MAX else f"{text[:_WORDS_MAX]}... ({len(text)} characters)"

@@ -12,7 +12,7 @@ LISTED_MAX = 50
 LOST = "it cannot be derived from other data: restore it from a backup"
 
 ActionKind: TypeAlias = Literal[
-    "records", "derived", "collections", "usage", "tokens", "job", "orphan", "numbers", "unlink", "end stream"
+    "records", "derived", "usage", "tokens", "job", "orphan", "numbers", "unlink", "end stream"
 ]
 
 
@@ -22,7 +22,7 @@ class RepairAction:
 
     kind: ActionKind
     resource: int = 0
-    """The table, index, expiry index or stream."""
+    """The table, the stream, or what is derived from the items of a table."""
     part: bytes = b""
     """For `usage` and `orphan`."""
     key: bytes = b""
