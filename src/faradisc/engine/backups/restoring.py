@@ -42,7 +42,7 @@ from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, Image, evaluate
 from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.definition import TableDefinition
-from faradisc.engine.tables.state import Restored
+from faradisc.engine.tables.state import Restored, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     LimitExceededException,
@@ -102,7 +102,7 @@ class Restores:
         except (Damaged, BackupStorageError) as error:
             raise ValidationException(f"Backup {backup.arn} is damaged: {error}") from error
         restored = Restored(backup.table_arn, backup.created_ns, backup.id, backup.arn)
-        return await self._begin(target, definition, restored, sealing)
+        return await self._begin(target, definition, restored, sealing, backup.state)
 
     async def from_past(
         self,
@@ -123,7 +123,7 @@ class Restores:
         assert history is not None, "it covers the time"
         name = (source.state.namespace, source.name)
         restored = Restored(source.arn, at_ns, source=name, history=history.resource)
-        made = await self._begin(target, definition, restored, sealing)
+        made = await self._begin(target, definition, restored, sealing, source.state)
         if self._source(restored) is None:
             # The history was dropped before the table was created; from here on it would stay.
             await self._catalog.delete(made, while_in_use=True)
@@ -151,13 +151,23 @@ class Restores:
             )
 
     async def _begin(
-        self, target: Target, definition: TableDefinition, restored: Restored, sealing: SealState | None
+        self,
+        target: Target,
+        definition: TableDefinition,
+        restored: Restored,
+        sealing: SealState | None,
+        source: TableState,
     ) -> Table:
         if len(self._catalog.owned_by(OWNER_JOB)) >= RESTORES_AT_ONCE_MAX:
             raise LimitExceededException(
                 f"Subscriber limit exceeded: Only {RESTORES_AT_ONCE_MAX} restores can run at a time"
             )
-        settings = {"owner_job": OWNER_JOB, "restored": restored, "sealing": sealing}
+        settings = {
+            "owner_job": OWNER_JOB,
+            "restored": restored,
+            "sealing": sealing,
+            "features": self._catalog.kinds.restored(source),
+        }
         try:
             return await self._catalog.create(*target, definition, settings)
         except ResourceInUseException:  # a concurrent request

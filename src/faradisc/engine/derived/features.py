@@ -49,6 +49,12 @@ class FeatureKind(Kind):
         if feature is not None and feature.dropped:
             del state.features[self.name]
 
+    def restored(self, state: TableState) -> dict[str, FeatureState]:
+        feature = state.features.get(self.name)
+        if feature is None or feature.dropped:
+            return {}
+        return {self.name: FeatureState(filled=True, settings=feature.settings)}
+
 
 class Feature(Derived):
     """One that `TableState.features` has."""

@@ -29,7 +29,7 @@ from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables.indexes import EntryChange
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.moments import Moments
-from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.state import FeatureState, TableState
 from faradisc.engine.throughput.meter import TableMeter
 from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX
@@ -262,6 +262,10 @@ class Kind:
     def settle(self, state: TableState) -> None:
         """Forgets what `dropped` is about: these rows have been cleared."""
 
+    def restored(self, state: TableState) -> dict[str, FeatureState]:
+        """Returns the features that a table restored from this state begins with, empty as it is."""
+        return {}
+
 
 class Kinds:
     """The kinds that a database knows, with what they need."""
@@ -296,6 +300,10 @@ class Kinds:
     def settle(self, state: TableState) -> None:
         for kind in self._kinds:
             kind.settle(state)
+
+    def restored(self, state: TableState) -> dict[str, FeatureState]:
+        """Returns the features of a table that is restored from a state of another one."""
+        return {name: each for kind in self._kinds for name, each in kind.restored(state).items()}
 
 
 def removed(before: Iterable[Derived], after: Iterable[Derived]) -> list[Derived]:
