@@ -162,15 +162,21 @@ def test_nesting_has_a_limit(library: Library) -> None:
 
 
 @pytest.mark.parametrize("statement", ["garbage", 'SELECT * FROM "none" WHERE id = ?'])
-def test_the_nesting_of_parameters_is_checked_before_the_statement(library: Library, statement: str) -> None:
+def test_nesting_and_names_of_parameters_are_checked_before_the_statement(
+    library: Library, statement: str
+) -> None:
     """Source: errors.md section 8."""
     with invalid(NESTED + ": Attributes in the item have nested levels beyond supported limit"):
         library.run(statement, Parameters=[nested(33)])
     read = library.member('SELECT * FROM "people" WHERE id = ?', "p1")
-    deep = library.member("UPDATE \"people\" SET a = ? WHERE id = 'p1'", Parameters=[nested(33)])
-    failed, found = library.batch(deep, read)["Responses"]
-    assert failed["Error"]["Message"].startswith(NESTED)
-    assert "Item" in found
+    unnamed = {"L": [{"M": {"a": {"M": {"": {"S": "x"}}}}}]}
+    with invalid("Empty attribute name"):
+        library.run(statement, Parameters=[unnamed])
+    for parameter, text in ((nested(33), NESTED), (unnamed, "Empty attribute name")):
+        bad = library.member("UPDATE \"people\" SET a = ? WHERE id = 'p1'", Parameters=[parameter])
+        failed, found = library.batch(bad, read)["Responses"]
+        assert failed["Error"]["Message"].startswith(text)
+        assert "Item" in found
 
 
 EMPTY_KEY = (

@@ -47,6 +47,7 @@ LITERALS: list[tuple[str, str, tuple[Any, ...], Any]] = [
     ("7: binary parameters", "?", (b"\x00\xff",), b"\x00\xff"),
     ("7: parameters of any type", "?", ([1, {"a": {2, 3}}],), [1, {"a": {2, 3}}]),
     ("7: parameters inside", "[?, {'a': ?}]", (1, b"2"), [1, {"a": b"2"}]),
+    ("the open grammar: constructors", "list(1, bag(1))", (), [1, {1}]),
     ("7: sets as parameters", "[?]", ({b"a"},), [{b"a"}]),
     ("assumed: the later of two", "{'a': 1, 'a': 2}", (), {"a": 2}),
 ]

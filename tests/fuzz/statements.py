@@ -54,7 +54,7 @@ class _Writer:
     def condition(self) -> str:
         rng = self._rng
         name = self.name(rng.choice(_FREE))
-        match rng.randrange(8):
+        match rng.randrange(11):
             case 0:
                 return f"{name} BETWEEN {self.value({'N': '1'})} AND {self.value({'N': '5'})}"
             case 1:
@@ -71,6 +71,14 @@ class _Writer:
                 )
             case 6:
                 return f"attribute_type({name}, {self.value({'S': 'S'})})"
+            case 7:
+                return f"attribute_exists({name}) {rng.choice(('=', '<>', '<'))} {self.value(value(rng, 1))}"
+            case 8:
+                return f"{name} IS {rng.choice(('INT', 'NUMERIC', 'STRUCT', 'VARCHAR(1)', 'NOT LIST'))}"
+            case 9:
+                return (
+                    f"{name} {rng.choice(('+ 1 =', 'LIKE', '= `1` OR', '<> MISSING OR', 'IN [1] OR'))} {name}"
+                )
             case _:
                 return f"{name} {rng.choice(_COMPARATORS)} {self.value(value(rng, 1))}"
 
@@ -108,6 +116,8 @@ def _where(rng: Random, writer: _Writer, keys: Keys) -> str:
     if rng.random() < 0.5:
         conditions.append(writer.condition())
     text = " WHERE " + rng.choice((" AND ", " and ")).join(conditions) if conditions else ""
+    if conditions and rng.random() < 0.1:
+        text += " OR " + conditions[0]
     if len(conditions) == 2 and keys.range and rng.random() < 0.3:
         text += f" ORDER BY {writer.name(next(iter(keys.range)))} {rng.choice(('ASC', 'DESC', ''))}"
     return text

@@ -34,6 +34,7 @@ from faradisc.errors import (
     TransactionConflictException,
     ValidationException,
 )
+from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.partiql import errors
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.model.values.attribute import Item
@@ -44,9 +45,7 @@ from faradisc.operations.statements import (
     Prepared,
     Write,
     apply_write,
-    check_key_types,
     check_parameters,
-    key_of,
     prepare,
     reject_exists,
     write_of,
@@ -82,14 +81,18 @@ class _Member:
     action: _Read | Write | None = None
     response: dict[str, Any] | None = None
     names_table: bool = False
-    """Whether an error has the name of the table beside it."""
+    """Whether an error that the table finds has its name beside it."""
     returns_item: bool = False
     """Whether a false condition returns the item."""
 
     def fail(self, error: ApiError) -> None:
         code = next(code for kind, code in _CODES.items() if isinstance(error, kind))
         self.response = {"Error": {"Code": code, "Message": error.message, **error.extra}}
-        named = self.names_table or code in ("ConditionalCheckFailed", "DuplicateItem")
+        of_statement = not isinstance(error, ValidationException) or isinstance(
+            error, errors.StatementError | KeyConditionError
+        )
+        of_table = self.names_table and not of_statement
+        named = of_table or code in ("ConditionalCheckFailed", "DuplicateItem")
         if self.prepared is not None and named:
             self.response["TableName"] = self.prepared.table.name
 
@@ -139,17 +142,13 @@ def _member(backend: Backend, call: Call, request: dict[str, Any]) -> _Member:
     try:
         prepared = member.prepared = prepare(backend, call, request)
         reject_exists(prepared)
-        check_key_types(prepared)
+        member.names_table = True
         if not prepared.statement.reads:
-            if prepared.item is None:
-                key_of(prepared)
-            member.names_table = True
             member.action = write_of(prepared)
         else:
             key = prepared.read_key()
             if key is None:
                 raise errors.StatementError(errors.BATCH_SELECT_WITHOUT_KEY)
-            member.names_table = True
             check_key(key, prepared.table.key)
             member.action = _Read(key, request.get("ConsistentRead", False))
         member.names_table = False

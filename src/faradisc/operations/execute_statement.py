@@ -28,8 +28,8 @@ from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.planner import Plan, Selection, check_key_type, plan_of
-from faradisc.language.partiql.syntax import Insert, Order, Select
+from faradisc.language.partiql.planner import Plan, Selection, check_key_types, plan_of
+from faradisc.language.partiql.syntax import Order, Select
 from faradisc.language.partiql.token import decode_token, encode_token
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
@@ -41,8 +41,6 @@ from faradisc.operations.statement_ranges import key_ranges_of
 from faradisc.operations.statements import (
     Prepared,
     apply_write,
-    check_key_types,
-    key_of,
     prepare,
     reject_exists,
     write_of,
@@ -76,9 +74,6 @@ def _spelled(call: Call, prepared: Prepared) -> list[AttributeValue]:
 
 async def _write(backend: Backend, call: Call, prepared: Prepared) -> dict[str, Any]:
     request = call.request
-    if not isinstance(prepared.statement.body, Insert):
-        key_of(prepared)
-    check_key_types(prepared)
     write = write_of(prepared)
     try:
         outcome = await apply_write(backend, write)
@@ -158,8 +153,7 @@ async def _get(
     if "NextToken" in call.request:
         raise errors.StatementError(errors.TOKEN_INVALID)
     table = prepared.table
-    for name, value in key.items():
-        check_key_type(name, value, table.key)
+    check_key_types(key, table.key)
     check_key(key, table.key)
     consistent = call.request.get("ConsistentRead", False)
     found, half_units = await read_and_charge(

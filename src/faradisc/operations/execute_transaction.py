@@ -86,7 +86,7 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
     keys: list[Item] = []
     for at, prepared in enumerate(statements):
         try:
-            key = prepared.read_key()
+            key = prepared.read_key(alone=False)
         except ValidationException as error:
             raise errors.in_transaction(at, str(error.message)) from None
         if key is None:
@@ -147,7 +147,7 @@ def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:
         if is_too_large(prepared.table, item, item_size(item)):
             raise ValidationException(PUT_TOO_LARGE)
     try:
-        write = write_of(prepared)
+        write = write_of(prepared, alone=False)
     except ValidationException as rejection:
         if has_empty_key(_subject(prepared), prepared.table.schema):
             raise

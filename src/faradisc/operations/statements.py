@@ -34,6 +34,7 @@ from faradisc.engine.tables.keys import check_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import apply_change
 from faradisc.errors import (
+    EMPTY_NAME,
     DuplicateItemException,
     ModelledError,
     ResourceNotFoundException,
@@ -47,7 +48,7 @@ from faradisc.language.partiql import errors
 from faradisc.language.partiql.binder import Conditions, Values, bind_update, fill_item, fill_templates, fits
 from faradisc.language.partiql.columns import Columns
 from faradisc.language.partiql.parser import parse_statement
-from faradisc.language.partiql.planner import check_key_type, check_single_conditions, complete_key, plan_of
+from faradisc.language.partiql.planner import check_key_types, check_single_conditions, complete_key, plan_of
 from faradisc.language.partiql.syntax import (
     Delete,
     Exists,
@@ -109,16 +110,18 @@ class Prepared:
         key, rest = found
         return key, self.conditions.of(rest)
 
-    def read_key(self) -> Item | None:
+    def read_key(self, *, alone: bool = True) -> Item | None:
         """Returns the key of a SELECT among other statements; None unless its conditions are exactly a key.
 
-        Raises ValidationException for key ranges that overlap.
+        alone: as in `write_of`. Raises ValidationException for key ranges that overlap.
         """
         where, table = self.statement.where, self.table
         if self.statement.source.index is not None:
             return None
         found = complete_key(where, self.values, table.key)
         if found is not None and not found[1]:
+            if alone:
+                check_key_types(found[0], table.key)
             return found[0]
         key_ranges_of(table.placement, plan_of(where, self.values, table.key).ranges or ())
         return None
@@ -155,10 +158,24 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
 
 
 def check_parameters(call: Call, request: Mapping[str, Any]) -> None:
-    """Raises ValidationException for a parameter that is nested too deep, before a statement is read."""
-    parameters = request.get("Parameters", ())
-    if not (call.values_ok or all(fits(parameter, NESTING_LEVELS_MAX) for parameter in parameters)):
-        raise ValidationException(NESTING_EXCEEDED)
+    """Raises ValidationException for a parameter that is nested too deep or has an empty name.
+
+    It comes before the statement is read (errors.md section 8).
+    """
+    for parameter in request.get("Parameters", ()):
+        if "M" not in parameter and "L" not in parameter:
+            continue
+        if not (call.values_ok or fits(parameter, NESTING_LEVELS_MAX)):
+            raise ValidationException(NESTING_EXCEEDED)
+        if _has_empty_name(parameter):
+            raise ValidationException(EMPTY_NAME)
+
+
+def _has_empty_name(value: AttributeValue) -> bool:
+    members = value.get("M")
+    if members is None:
+        return any(_has_empty_name(member) for member in value.get("L", ()))
+    return "" in members or any(_has_empty_name(member) for member in members.values())
 
 
 def _find_table(backend: Backend, call: Call, statement: Statement) -> Table | None:
@@ -226,41 +243,30 @@ class Write:
         return returned(mode, self.step, outcome)
 
 
-def check_key_types(prepared: Prepared) -> None:
-    """Raises KeyConditionError for a whole key with values of a wrong type, in the words of statements."""
-    schema = prepared.table.key
-    if isinstance(prepared.statement.body, Insert):
-        for name in schema.names:
-            value = (prepared.item or {}).get(name)
-            if value is not None and schema.types[name] not in value:
-                raise KeyConditionError(errors.KEY_TYPE_OF_TABLE.format(name=name))
-        return
-    found = complete_key(prepared.statement.where, prepared.values, schema)
-    for name, value in (found[0] if found is not None else {}).items():
-        check_key_type(name, value, schema)
+def write_of(prepared: Prepared, *, alone: bool = True) -> Write:
+    """Returns the change that a write statement makes. Raises ApiError.
 
-
-def key_of(prepared: Prepared) -> tuple[Item, Condition | None]:
-    """Returns the key that a write fixes, and the rest of its conditions. Raises StatementError."""
-    check_single_conditions(prepared.statement.where, prepared.table.key)
-    found = prepared.one_item()
-    if found is None:
-        raise errors.StatementError(errors.NO_KEY_EQUALITY)
-    return found
-
-
-def write_of(prepared: Prepared) -> Write:
-    """Returns the change that a write statement makes. Raises ApiError."""
+    alone: not in a transaction, which has other words for key values of a wrong type.
+    """
     body, table = prepared.statement.body, prepared.table
     if isinstance(body, Insert):
         item = prepared.item
         assert item is not None
+        for name in table.key.names if alone else ():
+            if name in item and table.key.types[name] not in item[name]:
+                raise KeyConditionError(errors.KEY_TYPE_OF_TABLE.format(name=name))
         check_put_keys(item, table)
         new = partial(_stored, lambda _: item) if _is_deep(item.values()) else item
         return Write(
             Change(table, item, new, _ABSENT, too_large=PUT_TOO_LARGE, in_insights=False), inserts=True
         )
-    key, rest = key_of(prepared)
+    check_single_conditions(prepared.statement.where, table.key)
+    found = prepared.one_item()
+    if found is None:
+        raise errors.StatementError(errors.NO_KEY_EQUALITY)
+    key, rest = found
+    if alone:
+        check_key_types(key, table.key)
     check_key(key, table.key)
     if isinstance(body, Update):
         step = UpdateStep(table, key, prepared.update)

@@ -40,6 +40,15 @@ _CLOSING = {"(": ")", "[": "]", "<<": ">>", "{": "}"}
 _BRACKETS = {")": "RIGHT_PAREN", "]": "RIGHT_BRACKET", ">>": "RIGHT_DOUBLE_ANGLE_BRACKET", "}": "RIGHT_CURLY"}
 
 
+def _atom_kind(token: Token) -> str | None:
+    """Returns the kind of the node that a token alone can be; None for keywords and symbols."""
+    if token.kind is not Kind.WORD:
+        return _ATOMS.get(token.kind)
+    if token.upper in LITERALS:
+        return "word"
+    return None if token.upper in KEYWORDS or " " in token.upper else "name"
+
+
 class ExpressionParser(ABC):
     """Reads expressions. A subclass reads the statements that can stand where a term is due."""
 
@@ -87,10 +96,7 @@ class ExpressionParser(ABC):
         self.expect(word, f"Expected {word} keyword")
 
     def at_identifier(self) -> bool:
-        token = self.token
-        return token.kind is Kind.QUOTED or (
-            token.kind is Kind.WORD and token.upper not in KEYWORDS and " " not in token.upper
-        )
+        return _atom_kind(self.token) == "name"
 
     def at_statement_end(self) -> bool:
         return self.at_end or (self.token.upper == ";" and self.following.kind is Kind.END)
@@ -134,18 +140,8 @@ class ExpressionParser(ABC):
 
     def _atom(self) -> Node | None:
         """Returns the term that is the current token alone; None when it is a longer one."""
-        token = self.token
-        kind = _ATOMS.get(token.kind)
-        if kind is None:
-            if token.kind is not Kind.WORD:
-                return None
-            if token.upper in LITERALS:
-                kind = "word"
-            elif token.upper in KEYWORDS or " " in token.upper:
-                return None
-            else:
-                kind = "name"
-        if self.following.upper in (".", "[") or (kind == "name" and self.following.upper == "("):
+        kind, after = _atom_kind(self.token), self.following.upper
+        if kind is None or after in (".", "[") or (kind == "name" and after == "("):
             return None
         return Node(kind, self.advance())
 
@@ -200,15 +196,10 @@ class ExpressionParser(ABC):
 
     def _term(self) -> Rule[Node]:
         token = self.token
-        kind = _ATOMS.get(token.kind)
+        kind = _atom_kind(token)
         if kind is None and token.kind is Kind.WORD:
-            if token.upper in LITERALS:
-                kind = "word"
-            elif token.upper in KEYWORDS or " " in token.upper:
-                statement: Node = yield self._keyword()
-                return statement
-            else:
-                kind = "name"
+            statement: Node = yield self._keyword()
+            return statement
         if kind is not None:
             self.advance()
             if kind == "name" and self.token.upper == "(":
@@ -265,7 +256,7 @@ class ExpressionParser(ABC):
             parts = yield self._several(")")
         if name.upper in AGGREGATES and len(parts) != 1:
             raise errors.malformed("Aggregate functions are always unary")
-        return Node("call", name, parts)
+        return Node({"LIST": "list", "BAG": "bag"}.get(name.upper, "call"), name, parts)
 
     def _type(self) -> Node:
         token = self.token

@@ -41,27 +41,11 @@ KEYWORDS: Final = frozenset((_SQL_92 + _PARTIQL).upper().split())
 NO_TERMS: Final = frozenset({"AS", "AT", "BY", "FOR", "ASC", "DESC"})
 """Keywords that are tokens of their own kind: where a term is due they are not "unexpected keywords"."""
 
-FUNCTIONS: Final = frozenset(
-    [
-        "EXISTS",
-        "COUNT",
-        "AVG",
-        "MAX",
-        "MIN",
-        "SUM",
-        "SUBSTRING",
-        "CHAR_LENGTH",
-        "CHARACTER_LENGTH",
-        "OCTET_LENGTH",
-        "BIT_LENGTH",
-        "UPPER",
-        "LOWER",
-        "SIZE",
-        "SEXP",
-        "LIST",
-        "BAG",
-    ]
-)
+_FUNCTIONS: Final = """
+exists count avg max min sum substring char_length character_length octet_length bit_length upper lower size
+sexp list bag
+"""
+FUNCTIONS: Final = frozenset(_FUNCTIONS.upper().split())
 """Keywords that are names of functions."""
 AGGREGATES: Final = frozenset({"AVG", "COUNT", "MAX", "MIN", "SUM"})
 

@@ -170,6 +170,12 @@ def check_key_type(name: str, value: AttributeValue, schema: KeySchema) -> None:
     raise KeyConditionError(errors.KEY_TYPE_OF_TABLE.format(name=name))
 
 
+def check_key_types(key: Item, schema: KeySchema) -> None:
+    """Raises KeyConditionError for the first value of a whole key that its attribute cannot have."""
+    for name, value in key.items():
+        check_key_type(name, value, schema)
+
+
 def check_single_conditions(where: Where, schema: KeySchema) -> None:
     """Raises StatementError for a write with several conditions on a key attribute."""
     seen = set()
