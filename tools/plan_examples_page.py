@@ -9,7 +9,7 @@ from pathlib import Path
 
 from faradisc.tools.planner.plan_file.loading import load_plans
 from faradisc.tools.planner.plan_file.plan import Plan
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.results.what_if import explored
 from faradisc.tools.planner.run import run
 
@@ -34,7 +34,7 @@ The best practices for tables, each as a plan whose variants are its alternative
 """
 
 
-def outcome(plan: Plan) -> Outcome:
+def outcome(plan: Plan) -> PlanOutcome:
     return run(plan, engine="fluid")
 
 

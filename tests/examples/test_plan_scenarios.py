@@ -9,7 +9,7 @@ import pytest
 
 from faradisc.tools.planner.plan_file.loading import load_plans
 from faradisc.tools.planner.plan_file.plan import Plan
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.results.what_if import explored
 from faradisc.tools.planner.run import run
 from unit.planner.planned import resource, throttles
@@ -19,17 +19,17 @@ FILES = sorted(PLANS.glob("*.yaml"))
 
 
 @cache
-def outcomes(name: str) -> dict[str, Outcome]:
+def outcomes(name: str) -> dict[str, PlanOutcome]:
     """Returns the outcomes of a plan by variant."""
     plans = load_plans((PLANS / f"{name}.yaml").read_text(), name)
     return {plan.variant: explored(plan, fluid(plan), fluid) for plan in plans}
 
 
-def fluid(plan: Plan) -> Outcome:
+def fluid(plan: Plan) -> PlanOutcome:
     return run(plan, engine="fluid")
 
 
-def finds(found: Outcome, text: str) -> bool:
+def finds(found: PlanOutcome, text: str) -> bool:
     return any(text in sentence for sentence in found.verdict)
 
 

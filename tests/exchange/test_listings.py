@@ -13,7 +13,7 @@ import pytest
 from faradisc.engine.objects import object_storage
 from faradisc.engine.objects.object_storage import (
     DRAFT_PREFIX,
-    AccessDenied,
+    BucketDenied,
     DirectoryStorage,
     NoSuchBucket,
     Object,
@@ -106,13 +106,13 @@ def test_symbolic_links_that_lead_out_of_the_root_are_not_followed(tmp_path: Pat
     with pytest.raises(NoSuchBucket):
         run(listed(buckets, "linked", ""))
     assert run(listed(buckets, BUCKET, "")) == []
-    with pytest.raises(AccessDenied):
+    with pytest.raises(BucketDenied):
         run(listed(buckets, BUCKET, "in/"))
     for key in ("in/secret", "file"):
-        with pytest.raises(AccessDenied):
+        with pytest.raises(BucketDenied):
             run(buckets.fetch(BUCKET, key))
-        with pytest.raises(AccessDenied):
+        with pytest.raises(BucketDenied):
             run(buckets.put(BUCKET, key, b"overwritten"))
-        with pytest.raises(AccessDenied):
+        with pytest.raises(BucketDenied):
             run(buckets.remove(BUCKET, key))
     assert (outside / "in" / "secret").read_bytes() == b"xy"

@@ -17,8 +17,8 @@ from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.objects.object_storage import (
-    Access,
-    AccessDenied,
+    BucketAccess,
+    BucketDenied,
     BucketFailed,
     NoSuchBucket,
     NoSuchKey,
@@ -56,7 +56,7 @@ def test_objects_are_stored_listed_read_and_removed(s3: tuple[type[FakeS3], S3St
 
 def test_access_parameters_are_sent(s3: tuple[type[FakeS3], S3Storage]) -> None:
     handler, buckets = s3
-    run(buckets.opened(Access("123456789012", "KMS", "key")).put("bucket", "a", b"x"))
+    run(buckets.opened(BucketAccess("123456789012", "KMS", "key")).put("bucket", "a", b"x"))
     _, _, headers = handler.seen[-1]
     assert headers["x-amz-expected-bucket-owner"] == "123456789012"
     assert headers["x-amz-server-side-encryption"] == "aws:kms"
@@ -67,7 +67,7 @@ def test_errors_of_s3(s3: tuple[type[FakeS3], S3Storage]) -> None:
     _, buckets = s3
     with pytest.raises(NoSuchBucket):
         run(listed(buckets, "nowhere", ""))
-    with pytest.raises(AccessDenied):
+    with pytest.raises(BucketDenied):
         run(listed(buckets, "forbidden", ""))
     with pytest.raises(NoSuchKey):
         run(buckets.fetch("bucket", "nothing"))

@@ -351,7 +351,7 @@ def test_permissions_boundary(iam: Any, kind: str) -> None:
 
 @pytest.mark.parametrize(("service", "operations"), [("iam", registry.IAM), ("sts", registry.STS)])
 def test_every_member_of_an_offered_operation_is_used_or_rejected(
-    service: str, operations: dict[str, registry.Operation]
+    service: str, operations: dict[str, registry.IamOperation]
 ) -> None:
     from faradisc.services.iam import asking, entities, policies, service as executor, sessions, simulation  # noqa: PLC0415, I001
 

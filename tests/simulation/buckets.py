@@ -8,7 +8,7 @@ from io import BytesIO
 from typing import BinaryIO
 
 from faradisc.engine.objects.object_storage import (
-    Access,
+    BucketAccess,
     BucketFailed,
     Draft,
     Listing,
@@ -32,7 +32,7 @@ class MemoryBuckets:
         self.trouble = trouble
         self.objects_by_key: dict[str, bytes] = {}
 
-    def opened(self, access: Access) -> ObjectStorage:
+    def opened(self, access: BucketAccess) -> ObjectStorage:
         return self
 
     def objects(self, bucket: str, prefix: str) -> Listing:

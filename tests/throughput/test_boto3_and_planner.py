@@ -20,7 +20,7 @@ from faradisc.local import LocalDatabase
 from faradisc.server.tracing import TraceFile
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_trace import with_trace
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.trace_format import Trace
 
@@ -98,7 +98,7 @@ def test_the_same_counts(tmp_path: Path, caps: str, index_units: int, cause: str
     assert found.totals.throttled == seen.total() - seen["admitted"]
 
 
-def replayed(file: Path, text: str) -> Outcome:
+def replayed(file: Path, text: str) -> PlanOutcome:
     trace = Trace.scan("trace", lambda: file.read_bytes().splitlines())
     plan = with_trace(load_plan(text, "plan.yaml", traced=True), trace)
     return run(plan, engine="events", trace=trace)

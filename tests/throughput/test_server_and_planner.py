@@ -24,7 +24,7 @@ from faradisc.charts.words import brief
 from faradisc.server.tracing import TraceFile
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_trace import with_trace
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.trace_format import Trace
 from fixtures.served import Server
@@ -42,7 +42,7 @@ tables:
 """
 
 
-def replayed(file: Path, text: str) -> Outcome:
+def replayed(file: Path, text: str) -> PlanOutcome:
     trace = Trace.scan("trace", lambda: file.read_bytes().splitlines())
     return run(with_trace(load_plan(text, "plan.yaml", traced=True), trace), engine="events", trace=trace)
 
@@ -57,7 +57,7 @@ def recorded(file: Path) -> tuple[Counter[str], Counter[str]]:
     )
 
 
-def compare(file: Path, text: str) -> tuple[Outcome, Counter[str]]:
+def compare(file: Path, text: str) -> tuple[PlanOutcome, Counter[str]]:
     """Replay and compare; the outcome, and what was refused."""
     offered, refused = recorded(file)
     found = replayed(file, text)

@@ -20,7 +20,7 @@ LOG_LENGTH_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingSplit:
     parent: str
     cuts: tuple[bytes, ...]
     reason: SplitReason
@@ -37,7 +37,7 @@ class Splitting:
         self.arn = arn
         self.config = config
         self.partitions = partitions
-        self.pending: list[Pending] = []
+        self.pending: list[PendingSplit] = []
         """In the order in which they become ready."""
         self.waiting: dict[SplitReason, Units] = {}
         """Throughput for which partitions are split when the splits under way have ended, in this order."""
@@ -72,7 +72,7 @@ class Splitting:
         ready_ns = now + self.duration_ns(reason)
         part.state = "splitting"
         self.pending.append(
-            Pending(part.id, tuple(cuts), reason, ready_ns, tuple(contents) if contents else None)
+            PendingSplit(part.id, tuple(cuts), reason, ready_ns, tuple(contents) if contents else None)
         )
         self.pending.sort(key=lambda pending: pending.ready_ns)
         shown = tuple(cut.hex() for cut in cuts)
@@ -174,7 +174,7 @@ class Splitting:
             parent.state = "splitting"
             held = entry["contents"]
             self.pending.append(
-                Pending(
+                PendingSplit(
                     entry["parent"],
                     tuple(bytes.fromhex(cut) for cut in entry["cuts"]),
                     entry["reason"],

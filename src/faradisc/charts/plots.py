@@ -21,7 +21,7 @@ _APART = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PlotSeries:
     """A line or an area; `style` is a class of the style sheet."""
 
     name: str
@@ -38,7 +38,7 @@ class Mark:
     style: str = "mark"
 
 
-def area(frame: Frame, series: Series) -> Markup:
+def area(frame: Frame, series: PlotSeries) -> Markup:
     """Returns the filled area below the values."""
     path = []
     for first, run in _runs(series.values):
@@ -48,7 +48,7 @@ def area(frame: Frame, series: Series) -> Markup:
     return element("path", d="".join(path), class_=series.style)
 
 
-def line(frame: Frame, series: Series) -> Markup:
+def line(frame: Frame, series: PlotSeries) -> Markup:
     """Returns a step line through the values."""
     path = []
     for first, run in _runs(series.values):
@@ -57,7 +57,7 @@ def line(frame: Frame, series: Series) -> Markup:
     return element("path", d="".join(path), class_=series.style)
 
 
-def stack(frame: Frame, layers: Sequence[Series]) -> Markup:
+def stack(frame: Frame, layers: Sequence[PlotSeries]) -> Markup:
     """Returns layers on top of each other, the first at the bottom. All have equally many values."""
     count = max((len(layer.values) for layer in layers), default=0)
     below = [0.0] * count
@@ -156,7 +156,7 @@ def chart(
     labels: Sequence[tuple[float, str, str]],
     *,
     note: str,
-    readings: Sequence[Series],
+    readings: Sequence[PlotSeries],
     unit: str,
     alternative: str = "",
 ) -> Markup:
@@ -173,7 +173,7 @@ def figure(
     alternative: str,
     note: Markup | str = "",
     *,
-    readings: Sequence[Series] = (),
+    readings: Sequence[PlotSeries] = (),
     unit: str = "",
     extra: Mapping[str, str] = MappingProxyType({}),
 ) -> Markup:
@@ -202,7 +202,7 @@ def figure(
     return element("figure", caption, plot)
 
 
-def _readings(unit: str, readings: Sequence[Series]) -> str:
+def _readings(unit: str, readings: Sequence[PlotSeries]) -> str:
     """Returns `unit;name=value,value;name=...`. Names have none of these characters."""
     written = [unit]
     for series in readings:

@@ -28,7 +28,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ChartTable:
     """A table whose first column names its rows."""
 
     caption: str
@@ -67,7 +67,7 @@ class Table:
 def table(
     caption: str, columns: Sequence[Column], rows: Iterable[Row | Sequence[Child]], *, left_out: int = 0
 ) -> Markup:
-    return Table(caption, columns, rows_of(rows), left_out).html()
+    return ChartTable(caption, columns, rows_of(rows), left_out).html()
 
 
 def rows_of(rows: Iterable[Row | Sequence[Child]]) -> list[Row]:

@@ -18,7 +18,7 @@ import click
 
 from faradisc import __version__
 from faradisc.cli.databases import HOST, LOCAL_DIRECTORY, PORT
-from faradisc.cli.waiting import Target
+from faradisc.cli.waiting import WaitTarget
 
 Result = Literal["ok", "missing", "failed"]
 FREE_BYTES_MIN = 1 << 30
@@ -29,7 +29,7 @@ DEVELOPMENT = frozenset({"dev", "fuzz", "examples"})
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DoctorCheck:
     """One examined thing. Missing ones are optional; failed ones set the exit code."""
 
     name: str
@@ -77,13 +77,13 @@ def doctor(data_dir: Path, host: str, port: int, url: str, format_: str) -> None
         raise SystemExit(1)
 
 
-def _python() -> Check:
-    return Check(
+def _python() -> DoctorCheck:
+    return DoctorCheck(
         "faradisc", "ok", f"{__version__}, Python {platform.python_version()}, {platform.platform()}"
     )
 
 
-def _libraries() -> Iterator[Check]:
+def _libraries() -> Iterator[DoctorCheck]:
     """Yields a check of the libraries that every command needs, and one of each extra."""
     from packaging.requirements import Requirement  # noqa: PLC0415 - slow to import
 
@@ -91,7 +91,7 @@ def _libraries() -> Iterator[Check]:
         required = [Requirement(text) for text in metadata.requires("faradisc") or ()]
         extras = metadata.metadata("faradisc").get_all("Provides-Extra") or []
     except metadata.PackageNotFoundError:
-        yield Check(
+        yield DoctorCheck(
             "libraries", "failed", "faradisc is not installed as a package. Run: pip install faradisc"
         )
         return
@@ -106,7 +106,7 @@ def _libraries() -> Iterator[Check]:
         install = f"pip install 'faradisc[{extra}]'" if extra else "pip install faradisc"
         text = f"{lacking}. Run: {install}" if lacking else ", ".join(each.name for each in wanted)
         name = f"extra {extra}" if extra else "libraries"
-        yield Check(name, "ok" if not lacking else "missing" if extra else "failed", text)
+        yield DoctorCheck(name, "ok" if not lacking else "missing" if extra else "failed", text)
 
 
 def _lacking(requirement: object) -> str:
@@ -123,7 +123,7 @@ def _lacking(requirement: object) -> str:
     return f"{requirement.name} is {found}, needed is {requirement.specifier}"
 
 
-def _directory(directory: Path) -> Check:
+def _directory(directory: Path) -> DoctorCheck:
     """Examines a data directory without writing to it."""
     from faradisc.errors import StorageError  # noqa: PLC0415
     from faradisc.storage import format as data_format  # noqa: PLC0415
@@ -132,20 +132,20 @@ def _directory(directory: Path) -> Check:
     if not directory.exists():
         parent = next(each for each in directory.absolute().parents if each.exists())
         if os.access(parent, os.W_OK | os.X_OK):
-            return Check(name, "ok", f"{directory} does not exist yet and can be created")
-        return Check(name, "failed", f"{directory} cannot be created: {parent} cannot be written")
+            return DoctorCheck(name, "ok", f"{directory} does not exist yet and can be created")
+        return DoctorCheck(name, "failed", f"{directory} cannot be created: {parent} cannot be written")
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
-        return Check(name, "failed", f"{directory} cannot be written by this user")
+        return DoctorCheck(name, "failed", f"{directory} cannot be written by this user")
     if not directory.is_dir():
-        return Check(name, "failed", f"{directory} is not a directory")
+        return DoctorCheck(name, "failed", f"{directory} is not a directory")
     if not any(directory.iterdir()):
-        return Check(name, "ok", f"{directory} is empty and can be written")
+        return DoctorCheck(name, "ok", f"{directory} is empty and can be written")
     try:
         version = data_format.found(directory)
     except StorageError as error:
-        return Check(name, "failed", str(error))
+        return DoctorCheck(name, "failed", str(error))
     used = "; a server has it open" if _locked(directory) else ""
-    return Check(name, "ok", f"{directory} has storage format {version}{used}")
+    return DoctorCheck(name, "ok", f"{directory} has storage format {version}{used}")
 
 
 def _locked(directory: Path) -> bool:
@@ -163,30 +163,32 @@ def _locked(directory: Path) -> bool:
     return False
 
 
-def _space(directory: Path) -> Check:
+def _space(directory: Path) -> DoctorCheck:
     existing = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
     free = shutil.disk_usage(existing).free
     text = f"{free / (1 << 30):,.1f} GB free at {existing}"
     if free < FREE_BYTES_MIN:
-        return Check(
+        return DoctorCheck(
             "disk", "failed", f"{text}; a server needs room for its log and compactions, 1 GB at least"
         )
-    return Check("disk", "ok", text)
+    return DoctorCheck("disk", "ok", text)
 
 
-def _open_files() -> Iterator[Check]:
+def _open_files() -> Iterator[DoctorCheck]:
     if sys.platform == "win32":
         return
     import resource  # noqa: PLC0415 - not on Windows
 
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < OPEN_FILES_MIN:
-        yield Check("open files", "failed", f"{soft:,} allowed; run: ulimit -n {OPEN_FILES_MIN}")
+        yield DoctorCheck("open files", "failed", f"{soft:,} allowed; run: ulimit -n {OPEN_FILES_MIN}")
     else:
-        yield Check("open files", "ok", "no limit" if soft == resource.RLIM_INFINITY else f"{soft:,} allowed")
+        yield DoctorCheck(
+            "open files", "ok", "no limit" if soft == resource.RLIM_INFINITY else f"{soft:,} allowed"
+        )
 
 
-def _port(host: str, port: int) -> Check:
+def _port(host: str, port: int) -> DoctorCheck:
     shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -194,17 +196,17 @@ def _port(host: str, port: int) -> Check:
             tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             tried.bind(place)
     except OSError as error:
-        if not Target("", host, port, "").probe(PROBE_S):
-            return Check("port", "ok", f"a server is ready at {shown}")
+        if not WaitTarget("", host, port, "").probe(PROBE_S):
+            return DoctorCheck("port", "ok", f"a server is ready at {shown}")
         text = f"{shown} cannot be used: {error.strerror or error}. Choose another one with serve --port"
-        return Check("port", "failed", text)
-    return Check("port", "ok", f"{shown} is free")
+        return DoctorCheck("port", "failed", text)
+    return DoctorCheck("port", "ok", f"{shown} is free")
 
 
-def _server(url: str) -> Check:
-    target = Target(url, "", 0, "")
+def _server(url: str) -> DoctorCheck:
+    target = WaitTarget(url, "", 0, "")
     reason = target.probe(PROBE_S)
-    return Check(
+    return DoctorCheck(
         "server",
         "failed" if reason else "ok",
         f"{target} is not ready: {reason}" if reason else f"{target} is ready",

@@ -16,7 +16,7 @@ from faradisc.cli.failing import fail
 
 if TYPE_CHECKING:
     from faradisc.tools.planner.plan_file.plan import Plan
-    from faradisc.tools.planner.results.outcome import Outcome
+    from faradisc.tools.planner.results.outcome import PlanOutcome
     from faradisc.tools.planner.run import Engine
     from faradisc.tools.planner.traces.rate_file import RateTrace
     from faradisc.tools.planner.traces.trace_format import Trace
@@ -107,7 +107,7 @@ def plan(
         _fail(f"plans need {error.name}, which is not installed. Run: pip install 'faradisc[plan]'")
     gc.set_threshold(GARBAGE)
     limits = {"throttled_percent": max_throttle_percent, "monthly_cost": max_cost}
-    outcomes: list[Outcome] = []
+    outcomes: list[PlanOutcome] = []
     try:
         for file in files or (None,):
             plans, recorded = _load(file, trace, (period, peak_factor), seed)
@@ -212,7 +212,7 @@ def _text(file: Path) -> str:
         raise PlanError(str(file), line, "this is not UTF-8", "Save the file as UTF-8 text.") from None
 
 
-def _print(outcomes: Sequence[Outcome], *, quiet: bool) -> None:
+def _print(outcomes: Sequence[PlanOutcome], *, quiet: bool) -> None:
     from rich.console import Console  # noqa: PLC0415
 
     from faradisc.tools.planner.report.terminal import show  # noqa: PLC0415
@@ -229,7 +229,7 @@ def _print(outcomes: Sequence[Outcome], *, quiet: bool) -> None:
 
 
 def _write(
-    outcomes: Sequence[Outcome], html: Path | None, json_file: Path | None, csv_dir: Path | None
+    outcomes: Sequence[PlanOutcome], html: Path | None, json_file: Path | None, csv_dir: Path | None
 ) -> None:
     if html is not None:
         from faradisc.tools.planner.report import render  # noqa: PLC0415
@@ -251,7 +251,7 @@ def _write(
         (csv_dir / "plans.csv").write_text(plans_table(outcomes), encoding="utf-8")
 
 
-def _folder(number: int, outcome: Outcome) -> str:
+def _folder(number: int, outcome: PlanOutcome) -> str:
     """Returns "1-orders", or "2-orders-by-date" for a variant."""
     variant = re.sub(r"[^A-Za-z0-9.]+", "-", outcome.variant).strip("-")
     return "-".join(filter(None, (str(number), Path(outcome.file).stem, variant)))

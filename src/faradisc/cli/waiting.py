@@ -40,14 +40,14 @@ READY_PATH = "/health/ready"
 )
 def wait(url: str, host: str, port: int, port_file: str, timeout: float) -> None:
     """Wait until a server is ready. Exits 0 when it is, 1 with the reason after the timeout."""
-    target = Target(url, host, port, port_file)
+    target = WaitTarget(url, host, port, port_file)
     reason = wait_until_ready(target, timeout, SystemClock())
     if reason:
         click.echo(f"faradisc: {target} is not ready after {timeout:g} s: {reason}.", err=True)
         raise SystemExit(1)
 
 
-class Target:
+class WaitTarget:
     """The server; a port file may be written only while waiting."""
 
     def __init__(self, url: str, host: str, port: int, port_file: str) -> None:
@@ -106,7 +106,7 @@ class Target:
         return http.client.HTTPSConnection(self._host, port, timeout=timeout_s, context=trusted)
 
 
-def wait_until_ready(target: Target, timeout_s: float, clock: Clock) -> str:
+def wait_until_ready(target: WaitTarget, timeout_s: float, clock: Clock) -> str:
     """Probes until the server is ready or the timeout. Returns the last reason, empty when it is ready."""
     end_ns = clock.now_ns() + int(timeout_s * 1e9)
     pause = threading.Event()

@@ -192,12 +192,12 @@ class LocalDatabase:
         # Seldom needed.
         from faradisc.operations.call import no_yield  # noqa: PLC0415
         from faradisc.tools.seeding import apply, read_seed  # noqa: PLC0415
-        from faradisc.tools.seeding.calling import Caller, errors_in  # noqa: PLC0415
+        from faradisc.tools.seeding.calling import SeedingCaller, errors_in  # noqa: PLC0415
 
         async def answered(request: HttpRequest) -> HttpResponse:
             return self.answer(request)
 
-        outcome = run(apply(read_seed(Path(directory)), Caller(answered, self.region).call, no_yield))
+        outcome = run(apply(read_seed(Path(directory)), SeedingCaller(answered, self.region).call, no_yield))
         if outcome.errors:
             raise ValueError(f"The seed cannot be used:{errors_in(os.fspath(directory), outcome)}")
 

@@ -10,18 +10,18 @@ from pathlib import Path
 from faradisc.database import Database
 from faradisc.protocol.front import answer
 from faradisc.server.settings import SettingsError
-from faradisc.tools.seeding import Outcome, apply, read_seed
-from faradisc.tools.seeding.calling import Caller, errors_in
+from faradisc.tools.seeding import SeedingOutcome, apply, read_seed
+from faradisc.tools.seeding.calling import SeedingCaller, errors_in
 
 _log = logging.getLogger("faradisc.tools.seeding")
 
 PAUSE_S = 0.02
 
 
-async def seed(database: Database, directory: str) -> Outcome:
+async def seed(database: Database, directory: str) -> SeedingOutcome:
     """Logs what was skipped. Raises SettingsError, which names the errors by file and line."""
     found = await asyncio.to_thread(read_seed, Path(directory))
-    caller = Caller(partial(answer, database), database.region)
+    caller = SeedingCaller(partial(answer, database), database.region)
     outcome = await apply(found, caller.call, lambda: asyncio.sleep(PAUSE_S))
     for note in outcome.notes:
         _log.warning("%s/%s", directory, note)

@@ -61,7 +61,7 @@ class PartState:
         """Version of the last commit that deleted rows here: an absence can be as new as this."""
 
 
-class Reader(ABC):
+class RocksReader(ABC):
     """Reads rows and logs from one RocksDB view; base of the store and its snapshots."""
 
     def __init__(self, find: Callable[[bytes], Any]) -> None:
@@ -192,7 +192,7 @@ def _down_to(lo: bytes, pairs: Iterator[tuple[Any, Any]]) -> Iterator[tuple[Any,
         yield pair
 
 
-class LiveReader(Reader):
+class LiveReader(RocksReader):
     """Reads of the open database."""
 
     def __init__(self, db: Rdict) -> None:
@@ -230,7 +230,7 @@ class LiveReader(Reader):
             raise translated(error) from error
 
 
-class RocksSnapshot(Reader):
+class RocksSnapshot(RocksReader):
     """One fixed state of the store, all of it on disk.
 
     It is one RocksDB iterator, which never sees later writes; each read moves it. The iterators of rocksdict

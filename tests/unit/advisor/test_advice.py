@@ -16,14 +16,14 @@ from faradisc.tools.advisor.findings import LEVELS, Finding
 from faradisc.tools.advisor.report import as_text, to_json
 from faradisc.tools.advisor.rules import RULES, advise
 from faradisc.tools.advisor.traffic import (
-    Demand,
     Followers,
     KeyLoad,
+    ObservedDemand,
     PagesOfIndex,
     Scans,
-    Series,
     TableTraffic,
     Traffic,
+    TrafficSeries,
     Updates,
 )
 
@@ -56,13 +56,13 @@ def found(table: TableTraffic, rule: str, *, duration_s: int = 3600, times: int 
     return [finding for finding in findings if finding.rule == rule]
 
 
-def demands(**half_units: int) -> dict[tuple[str | None, Direction], Demand]:
+def demands(**half_units: int) -> dict[tuple[str | None, Direction], ObservedDemand]:
     """Returns demands of Orders: `table_W=200` costs 100 write units, by as many requests."""
-    made: dict[tuple[str | None, Direction], Demand] = {}
+    made: dict[tuple[str | None, Direction], ObservedDemand] = {}
     for name, half in half_units.items():
         where, _, way = name.partition("_")
         index = "by-user" if where == "index" else None
-        made[index, "W" if way == "W" else "R"] = Demand(half // 2, half)
+        made[index, "W" if way == "W" else "R"] = ObservedDemand(half // 2, half)
     return made
 
 
@@ -105,7 +105,7 @@ def with_key(
 ) -> TableTraffic:
     limit = 1000 if direction == "W" else 3000
     keys = (KeyLoad("2026-11-02", share, peak, limit),)
-    return TableTraffic(ORDERS, {(None, direction): Demand(requests, 2 * requests, keys=keys)})
+    return TableTraffic(ORDERS, {(None, direction): ObservedDemand(requests, 2 * requests, keys=keys)})
 
 
 def test_key_beyond_a_partition_needs_shards() -> None:
@@ -257,7 +257,7 @@ def test_large_changes_and_few_writes_are_left_alone(count: int, changed: int) -
 
 
 def followed(*sizes: int) -> TableTraffic:
-    followers = Followers("Orders/by-user", "GetItem", None, Series(), half_units=sum(sizes))
+    followers = Followers("Orders/by-user", "GetItem", None, TrafficSeries(), half_units=sum(sizes))
     for size in sizes:
         followers.sizes.add(size)
     return TableTraffic(ORDERS, followers=[followers])
@@ -304,9 +304,9 @@ def test_tables_that_shrink_or_hardly_grow_are_left_alone(
 
 
 def steady(definition: Definition, half_units_a_minute: int, minutes: int = 120) -> TableTraffic:
-    def demand() -> Demand:
+    def demand() -> ObservedDemand:
         whole = half_units_a_minute * minutes
-        return Demand(whole // 2, whole, minutes=dict.fromkeys(range(minutes), half_units_a_minute))
+        return ObservedDemand(whole // 2, whole, minutes=dict.fromkeys(range(minutes), half_units_a_minute))
 
     bare = replace(definition, indexes=())
     return TableTraffic(bare, {(None, "R"): demand(), (None, "W"): demand()})

@@ -18,7 +18,7 @@ from faradisc.charts.buckets import lows, peaks
 from faradisc.charts.heatmap import PERCENT_MAX, Life, grid, heatmap, leaves, level
 from faradisc.charts.markup import element, escape, join
 from faradisc.charts.page import page
-from faradisc.charts.plots import Series, area, ends, figure, line, stack
+from faradisc.charts.plots import PlotSeries, area, ends, figure, line, stack
 
 FRAME = Frame(span_s=100, high=10, height=100, left=0, right=0, top=0, width=100)
 """One pixel a second across, ten a unit up, zero at y 100."""
@@ -122,17 +122,17 @@ def test_ticks_of_nothing() -> None:
 
 
 def test_area_is_drawn_in_steps() -> None:
-    drawn = area(FRAME, Series("a", [2, 2, 5, 0], "use"))
+    drawn = area(FRAME, PlotSeries("a", [2, 2, 5, 0], "use"))
     assert path_of(drawn) == "M0 100V80H50V50H75V100H100V100z"
 
 
 def test_line_breaks_at_none() -> None:
-    drawn = line(FRAME, Series("a", [None, 1, None, 3], "limit"))
+    drawn = line(FRAME, PlotSeries("a", [None, 1, None, 3], "limit"))
     assert path_of(drawn) == "M25 90V90H50M75 70V70H100"
 
 
 def test_stack_draws_layers_on_top_of_each_other() -> None:
-    drawn = stack(FRAME, [Series("a", [2, 0], "c0"), Series("b", [3, 4], "c1")])
+    drawn = stack(FRAME, [PlotSeries("a", [2, 0], "c0"), PlotSeries("b", [3, 4], "c1")])
     lower, upper = re.findall(r' d="([^"]*)"', drawn)
     assert lower == "M0 100V80H50V100H0z"
     assert upper == "M0 80V50H50V60H100V100H50V80H0z"
@@ -153,7 +153,7 @@ def test_figure_has_title_alternative_text_and_numbers() -> None:
         FRAME,
         "Five at most.",
         "how",
-        readings=(Series("served", [1, None, 5000], "use"),),
+        readings=(PlotSeries("served", [1, None, 5000], "use"),),
         unit="u",
     )
     parsed = ElementTree.fromstring(drawn)

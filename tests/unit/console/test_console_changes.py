@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from faradisc.tools.console.changes import PathChange, applied, path_changes, path_text
-from faradisc.tools.console.staging import Change, Conflict, Staging, resolve
+from faradisc.tools.console.staging import Conflict, StagedChange, Staging, resolve
 
 KEY: dict[str, Any] = {"pk": {"S": "a"}}
 
@@ -69,7 +69,7 @@ def test_a_change_back_to_what_was_read_is_none() -> None:
     staging = Staging()
     staging.add_read([KEY])
     staging.stage(0, {**KEY, "n": number(1)})
-    assert staging.changes == {0: Change(KEY, {**KEY, "n": number(1)})}
+    assert staging.changes == {0: StagedChange(KEY, {**KEY, "n": number(1)})}
     staging.stage(0, dict(KEY))
     assert staging.changes == {}
 
@@ -90,11 +90,11 @@ def test_a_conflict_is_settled_against_the_item_as_it_is_now(how: Any, after: An
     conflict = Conflict(0, base, staging.changes[0].after, theirs)
     resolve(staging, conflict, how)
     assert staging.read[0] == theirs
-    assert staging.changes == ({} if after is None else {0: Change(theirs, {**KEY, **after})})
+    assert staging.changes == ({} if after is None else {0: StagedChange(theirs, {**KEY, **after})})
 
 
 def test_a_change_of_an_item_that_was_deleted_meanwhile_becomes_a_new_one_or_none() -> None:
-    for how, left in (("mine", {0: Change(None, {**KEY, "x": number(2)})}), ("theirs", {})):
+    for how, left in (("mine", {0: StagedChange(None, {**KEY, "x": number(2)})}), ("theirs", {})):
         staging = Staging()
         staging.add_read([KEY])
         staging.stage(0, {**KEY, "x": number(2)})

@@ -5,27 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from faradisc.tools.consumers.balance import LeaseAges, plan
-from faradisc.tools.consumers.leases import LATEST, SHARD_END, TRIM_HORIZON, GroupStart, Lease
-from faradisc.tools.consumers.lineage import Shard, group_start, new_leases, old_leases
+from faradisc.tools.consumers.leases import LATEST, SHARD_END, TRIM_HORIZON, GroupStart, ShardLease
+from faradisc.tools.consumers.lineage import LineageShard, group_start, new_leases, old_leases
 
 S = 1_000_000_000
 FROM_ALL = GroupStart(0, latest=False)
 
 
-def _shards(*described: str) -> dict[str, Shard]:
+def _shards(*described: str) -> dict[str, LineageShard]:
     """Returns shards: `b<a` is a shard b with the parent a, and a `.` at the end means closed."""
     shards = {}
     for text in described:
         name, _, parent = text.rstrip(".").partition("<")
-        shards[name] = Shard(name, parent or None, text.endswith("."))
+        shards[name] = LineageShard(name, parent or None, text.endswith("."))
     return shards
 
 
-def _lease(name: str, owner: str | None = None, **more: object) -> Lease:
-    return replace(Lease(name, None, TRIM_HORIZON, owner), **more)  # type: ignore[arg-type]
+def _lease(name: str, owner: str | None = None, **more: object) -> ShardLease:
+    return replace(ShardLease(name, None, TRIM_HORIZON, owner), **more)  # type: ignore[arg-type]
 
 
-def _new(shards: dict[str, Shard], *leases: Lease, start: GroupStart = FROM_ALL) -> list[tuple[str, str]]:
+def _new(
+    shards: dict[str, LineageShard], *leases: ShardLease, start: GroupStart = FROM_ALL
+) -> list[tuple[str, str]]:
     known = {lease.shard_id: lease for lease in leases}
     return [(lease.shard_id, lease.checkpoint) for lease in new_leases(shards, known, start)]
 
@@ -69,7 +71,7 @@ def test_leases_of_ended_and_unlisted_shards_are_deleted() -> None:
 # --- Balance -------------------------------------------------------------------------------------
 
 
-def _plan(worker: str, *leases: Lease, dead: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
+def _plan(worker: str, *leases: ShardLease, dead: tuple[str, ...] = ()) -> tuple[list[str], list[str]]:
     """Returns the leases that a worker takes and requests; `dead`: leases without renewal."""
     ages = LeaseAges(10 * S)
     ages.observe({lease.shard_id: lease for lease in leases}, 0)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 
 from faradisc.tools.planner.plan_file.loading import load_plan
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 
 
@@ -40,7 +40,7 @@ def compare(text: str) -> Agreement:
     )
 
 
-def assert_conserved(outcome: Outcome) -> None:
+def assert_conserved(outcome: PlanOutcome) -> None:
     """Every request is admitted or lost, every attempt is admitted or throttled."""
     for total in (*outcome.flows, outcome.totals):
         assert total.offered == total.admitted + total.lost
@@ -48,7 +48,7 @@ def assert_conserved(outcome: Outcome) -> None:
         assert sum(total.waits.attempts) == total.admitted
 
 
-def _asked_and_served(outcome: Outcome) -> list[tuple[float, float]]:
+def _asked_and_served(outcome: PlanOutcome) -> list[tuple[float, float]]:
     """Requests of all flows, then the units of every direction of every resource. Units are asked for by
     every attempt."""
     found: list[tuple[float, float]] = [(outcome.totals.offered, outcome.totals.admitted)]
@@ -58,5 +58,5 @@ def _asked_and_served(outcome: Outcome) -> list[tuple[float, float]]:
     return found
 
 
-def _partitions(outcome: Outcome) -> list[int]:
+def _partitions(outcome: PlanOutcome) -> list[int]:
     return [resource.partition_count[-1] for resource in outcome.resources]

@@ -11,7 +11,7 @@ from rich.console import Console
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.report.terminal import show
-from faradisc.tools.planner.results.outcome import DirectionSeries, Outcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import DirectionSeries, PlanOutcome, ResourceOutcome
 from faradisc.tools.planner.run import Engine, run
 
 RETRIES = ("none", "standard", "legacy")
@@ -28,11 +28,11 @@ def planned(text: str, *, seed: int | None = None) -> Plan:
 
 def outcome_of(
     text: str, engine: Engine | None = None, *, seed: int | None = None, arrivals: int | None = None
-) -> Outcome:
+) -> PlanOutcome:
     return run(planned(text, seed=seed), engine=engine, arrivals=arrivals)
 
 
-def resource(outcome: Outcome, name: str) -> ResourceOutcome:
+def resource(outcome: PlanOutcome, name: str) -> ResourceOutcome:
     return next(each for each in outcome.resources if each.name == name)
 
 
@@ -46,13 +46,13 @@ def throttles(series: DirectionSeries) -> dict[str, int]:
     return {cause: int(sum(counts)) for cause, counts in series.throttled.items() if sum(counts)}
 
 
-def verdict_of(outcome: Outcome, key: str, name: str | None = None) -> str:
+def verdict_of(outcome: PlanOutcome, key: str, name: str | None = None) -> str:
     return next(
         each.words for each in outcome.hot_keys if each.key == key and (name is None or each.resource == name)
     )
 
 
-def printed(outcome: Outcome) -> str:
+def printed(outcome: PlanOutcome) -> str:
     """Returns what a terminal shows of an outcome."""
     out = StringIO()
     show([outcome], Console(file=out, width=1000))

@@ -11,7 +11,7 @@ import pytest
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.cloudwatch import begins_export, read_export, shaped
 from faradisc.tools.planner.traces.rate_file import RateTrace
@@ -45,7 +45,7 @@ def export(*results: Any, period_s: int = 60, peak: float = 1) -> RateTrace:
     return read_export("m.json", text, period_s=period_s, peak_factor=Fraction(peak))
 
 
-def outcome(trace: RateTrace, engine: str | None = None, plan_text: str = PLAN) -> Outcome:
+def outcome(trace: RateTrace, engine: str | None = None, plan_text: str = PLAN) -> PlanOutcome:
     plan = load_plan(plan_text, "plan.yaml", traced=True, start_s=trace.start_s)
     return run(with_rates(plan, trace), engine=engine)  # type: ignore[arg-type]
 

@@ -9,7 +9,7 @@ import pytest
 
 from faradisc.tools.planner.report import render
 from faradisc.tools.planner.results.csv_tables import tables
-from faradisc.tools.planner.results.outcome import Headroom, Outcome
+from faradisc.tools.planner.results.outcome import Headroom, PlanOutcome
 from unit.planner.planned import outcome_of, printed, resource
 
 STEP = """
@@ -23,11 +23,11 @@ STEP = """
 """2,000 units a second, and more after ten minutes."""
 
 
-def found(high: float, table: str = "{mode: on-demand}", engine: str = "fluid") -> Outcome:
+def found(high: float, table: str = "{mode: on-demand}", engine: str = "fluid") -> PlanOutcome:
     return outcome_of(STEP.format(high=high, table=table), engine)  # type: ignore[arg-type]
 
 
-def room_of(outcome: Outcome) -> Headroom:
+def room_of(outcome: PlanOutcome) -> Headroom:
     (room,) = outcome.headroom
     return room
 

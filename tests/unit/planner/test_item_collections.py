@@ -17,7 +17,7 @@ from faradisc.tools.planner.plan_file.plan_of_trace import with_trace
 from faradisc.tools.planner.report import render
 from faradisc.tools.planner.results.csv_tables import tables
 from faradisc.tools.planner.results.item_collections import FlowGrowth, Growth
-from faradisc.tools.planner.results.outcome import ItemCollection, Outcome
+from faradisc.tools.planner.results.outcome import ItemCollection, PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.key_distributions import ONE, named
@@ -46,12 +46,12 @@ def found(
     items: int = 0,
     rate: int = 100,
     engine: str = "events",
-) -> Outcome:
+) -> PlanOutcome:
     text = PLAN.format(keys=keys, operation=operation, items=items, rate=rate)
     return outcome_of(text, engine)  # type: ignore[arg-type]
 
 
-def sizes(outcome: Outcome) -> dict[str, float]:
+def sizes(outcome: PlanOutcome) -> dict[str, float]:
     return {each.key: each.gib_last for each in outcome.collections}
 
 

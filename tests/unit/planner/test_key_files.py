@@ -10,7 +10,7 @@ import pytest
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.key_file import KEYS_MAX, read_keys
 from faradisc.tools.planner.plan_file.loading import load_plan
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.workload.key_distributions import NAMED_KEYS_MAX, ONE
 from unit.planner.planned import ENGINES
@@ -32,12 +32,12 @@ def read(name: str) -> Iterable[bytes]:
     return FILES[name]
 
 
-def outcome(keys: str, engine: str) -> Outcome:
+def outcome(keys: str, engine: str) -> PlanOutcome:
     plan = load_plan(PLAN.format(keys=keys), "plan.yaml", lines_of=read)
     return run(plan, engine=engine)  # type: ignore[arg-type]
 
 
-def share(found: Outcome, resource: str, key: str) -> float:
+def share(found: PlanOutcome, resource: str, key: str) -> float:
     return next(each.share_percent for each in found.hot_keys if (each.resource, each.key) == (resource, key))
 
 

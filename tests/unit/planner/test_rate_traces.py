@@ -15,7 +15,7 @@ import pytest
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces import rate_file
 from faradisc.tools.planner.traces.rate_file import HEADING, RateTrace, begins_rates, read_rates
@@ -43,7 +43,7 @@ def minute(*kinds: str) -> RateTrace:
     return rates(*(f"{second},{kind}" for second in range(600) for kind in kinds))
 
 
-def outcome(trace: RateTrace, engine: str | None = None, plan: str = PLAN) -> Outcome:
+def outcome(trace: RateTrace, engine: str | None = None, plan: str = PLAN) -> PlanOutcome:
     wanted = with_rates(load_plan(plan, "plan.yaml", traced=True), trace)
     return run(wanted, engine=engine)  # type: ignore[arg-type]
 

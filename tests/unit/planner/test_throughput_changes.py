@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import pytest
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import Engine
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from unit.planner.agreement import compare
@@ -32,7 +32,7 @@ def plan(table: str, *, duration: str = "10m", rate: str = "0") -> str:
     return PLAN.format(table=table, duration=duration, rate=rate)
 
 
-def reported(outcome: Outcome, kinds: Sequence[str] = ("changed",)) -> list[tuple[float, str]]:
+def reported(outcome: PlanOutcome, kinds: Sequence[str] = ("changed",)) -> list[tuple[float, str]]:
     return [(event.at_s, event.words) for event in outcome.events if event.kind in kinds]
 
 
@@ -106,7 +106,7 @@ SCALED = """
         auto_scaling: {read: {min: %s, max: 500, target: 70}, write: {min: %s, max: 200, target: 70}}"""
 
 
-def updates(outcome: Outcome) -> list[list[tuple[float, str]]]:
+def updates(outcome: PlanOutcome) -> list[list[tuple[float, str]]]:
     """When each target's capacity has changed, and how."""
     return [
         [(event.at_s, event.words) for event in target.events if event.kind == "update"]

@@ -10,7 +10,7 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace, with_trace
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.traces.trace_format import (
     LINE_BYTES_MAX,
@@ -30,7 +30,7 @@ def scanned(lines: list[bytes]) -> Trace:
     return Trace.scan("trace.jsonl", lambda: lines)
 
 
-def replayed(lines: list[bytes]) -> Outcome:
+def replayed(lines: list[bytes]) -> PlanOutcome:
     trace = scanned(lines)
     return run(plan_of_trace(trace), trace=trace)
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from faradisc.tools.planner.plan_file.plan import Plan
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.results.what_if import explored
 from faradisc.tools.planner.run import run
 from unit.planner.planned import planned, printed
 
 
-def what_if(text: str) -> Outcome:
+def what_if(text: str) -> PlanOutcome:
     plan = planned(text)
     return explored(plan, rerun(plan), rerun)
 
 
-def rerun(plan: Plan) -> Outcome:
+def rerun(plan: Plan) -> PlanOutcome:
     return run(plan, engine="fluid")
 
 

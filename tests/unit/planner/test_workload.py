@@ -15,15 +15,15 @@ from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.workload import key_distributions, retries
 from faradisc.tools.planner.workload.arrival_rates import (
     MICRO,
-    Constant,
-    Daily,
+    ArrivalRate,
+    ConstantRate,
+    DailyRate,
     Points,
-    Rate,
-    Spikes,
+    SpikeRate,
     Steps,
     Window,
 )
-from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Shape
+from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, KeyShape
 from faradisc.tools.planner.workload.streams import Flow
 from unit.planner.planned import planned
 
@@ -118,7 +118,7 @@ def test_keys_of_a_partition_are_found_by_place(sort: key_distributions.Sort) ->
     bounds = [b"", *sorted([*inside, shape.keys[9].prefix, *(bytes([high]) for high in range(7, 256, 31))])]
     for low, high in pairwise([*bounds, None]):
         assert low is not None
-        alone = {key: Shape((key,), 0, sort).weight_between(low, high) for key in shape.keys}
+        alone = {key: KeyShape((key,), 0, sort).weight_between(low, high) for key in shape.keys}
         assert dict(shape.keys_between(low, high)) == {key: weight for key, weight in alone.items() if weight}
 
 
@@ -139,23 +139,23 @@ def test_a_collection_can_be_cut() -> None:
 
 # --- Rates --------------------------------------------------------------------------------------------
 
-RATES: list[Rate] = [
-    Constant(2_500_000),
+RATES: list[ArrivalRate] = [
+    ConstantRate(2_500_000),
     Steps((10, 20), (MICRO, 3 * MICRO)),
     Points((0, 100), (0, 10 * MICRO)),
-    Daily(MICRO, 9 * MICRO, 14 * 3600, 0),
-    Spikes(MICRO, 50 * MICRO, 60, 5),
-    Window(Constant(7_777_777), 5, 50),
+    DailyRate(MICRO, 9 * MICRO, 14 * 3600, 0),
+    SpikeRate(MICRO, 50 * MICRO, 60, 5),
+    Window(ConstantRate(7_777_777), 5, 50),
 ]
 
 
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: type(rate).__name__)
-def test_no_second_has_a_higher_rate_than_the_highest(rate: Rate) -> None:
+def test_no_second_has_a_higher_rate_than_the_highest(rate: ArrivalRate) -> None:
     assert max(rate.micro(second) for second in range(500)) <= rate.most
 
 
 def test_a_day_has_its_peak_and_its_valley() -> None:
-    day = Daily(100, 900, 14 * 3600, 0)
+    day = DailyRate(100, 900, 14 * 3600, 0)
     assert (day.micro(14 * 3600), day.micro(2 * 3600), day.micro(8 * 3600)) == (900, 100, 500)
 
 
@@ -259,4 +259,4 @@ def test_key_points_of_a_second_are_in_random_order() -> None:
 
 
 def test_an_empty_shape_is_all_tail() -> None:
-    assert Shape((), ONE).draw(0, 0) == (None, b"\0" * 16)
+    assert KeyShape((), ONE).draw(0, 0) == (None, b"\0" * 16)

@@ -18,8 +18,8 @@ from faradisc.tools.planner.results.outcome import (
     HotKey,
     ItemCollection,
     ModeCost,
-    Outcome,
     PartitionSeries,
+    PlanOutcome,
     ResourceCost,
     ResourceOutcome,
     ScalingEvent,
@@ -241,9 +241,9 @@ def hot_key(
     )
 
 
-def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outcome:
+def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> PlanOutcome:
     middle = samples // 2 * 60
-    made = Outcome(
+    made = PlanOutcome(
         name=name,
         description="Orders keyed by the day they were placed: every write of a day goes to one key.",
         file="plans/date-key.yaml",
@@ -322,7 +322,7 @@ def outcome(name: str = "date-key", samples: int = 240, **changes: Any) -> Outco
     return replace(made, headroom=ROOMS, collections=COLLECTIONS, **changes)
 
 
-def empty() -> Outcome:
+def empty() -> PlanOutcome:
     """A run without requests and tables."""
     nothing = Totals("all", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Waits(0, 0, 0, 0, 0, ()))
     return outcome(

@@ -14,7 +14,7 @@ from faradisc.tools.planner.results.headline import main_cause
 from faradisc.tools.planner.results.outcome import (
     AlarmState,
     EventRow,
-    Outcome,
+    PlanOutcome,
     ScalingEvent,
     Skipped,
     ThrottleSummary,
@@ -34,7 +34,7 @@ from unit.report.made_outcomes import (
 )
 
 
-def parsed(*outcomes: Outcome) -> ElementTree.Element:
+def parsed(*outcomes: PlanOutcome) -> ElementTree.Element:
     return ElementTree.fromstring(render(outcomes).removeprefix("<!DOCTYPE html>\n"))
 
 

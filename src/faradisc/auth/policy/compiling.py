@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from faradisc.auth.policy.conditions import condition
 from faradisc.auth.policy.documents import RawStatement, read_document
-from faradisc.auth.policy.model import CompiledPolicy, PolicyKind, Request, Statement
+from faradisc.auth.policy.model import CompiledPolicy, PolicyKind, PolicyStatement, Request
 from faradisc.auth.policy.patterns import Test, arn_like, variable_keys, wildcard
 from faradisc.auth.policy.principals import Grant, named, not_named, read_principals
 
@@ -50,7 +50,7 @@ def compile_policy(document: str | Mapping[str, Any], kind: PolicyKind, *, name:
     )
 
 
-def _compile(raw: RawStatement, kind: PolicyKind, variables: bool) -> Statement:
+def _compile(raw: RawStatement, kind: PolicyKind, variables: bool) -> PolicyStatement:
     is_action = _actions(raw)
     is_resource = _resources(raw, kind, variables)
     conditions = tuple(
@@ -65,7 +65,7 @@ def _compile(raw: RawStatement, kind: PolicyKind, variables: bool) -> Statement:
                 return False
         return True
 
-    return Statement(raw.sid, raw.allow, applies, _grant(raw, kind))
+    return PolicyStatement(raw.sid, raw.allow, applies, _grant(raw, kind))
 
 
 def _actions(raw: RawStatement) -> Callable[[str], bool]:

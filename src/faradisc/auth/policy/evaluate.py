@@ -26,9 +26,9 @@ from faradisc.auth.policy.model import (
     CompiledPolicy,
     Decision,
     Policies,
+    PolicyStatement,
     PolicyType,
     Request,
-    Statement,
 )
 
 _ALWAYS_ALLOWED: Final = "sts:getcalleridentity"
@@ -127,7 +127,7 @@ def _implicit_deny(kind: PolicyType) -> Decision:
     return Decision(False, False, kind)
 
 
-def _grant(statement: Statement, request: Request, policies: Policies) -> int:
+def _grant(statement: PolicyStatement, request: Request, policies: Policies) -> int:
     """Returns how directly a statement names the caller; those of identity policies need no name."""
     if statement.grant is None:
         return DIRECT
@@ -146,7 +146,9 @@ def _in_order(policies: Policies) -> Iterator[tuple[PolicyType, CompiledPolicy]]
         yield SESSION, policy
 
 
-def matching(request: Request, policies: Policies) -> Iterator[tuple[PolicyType, CompiledPolicy, Statement]]:
+def matching(
+    request: Request, policies: Policies
+) -> Iterator[tuple[PolicyType, CompiledPolicy, PolicyStatement]]:
     """Yields every statement that matches a request, whatever the decision; for simulations."""
     action = request.action.lower()
     for kind, policy in _in_order(policies):

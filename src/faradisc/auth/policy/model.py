@@ -149,7 +149,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Statement:
+class PolicyStatement:
     """One compiled statement."""
 
     sid: str
@@ -167,8 +167,8 @@ class CompiledPolicy:
 
     kind: PolicyKind
     name: str
-    allows: tuple[Statement, ...]
-    denies: tuple[Statement, ...]
+    allows: tuple[PolicyStatement, ...]
+    denies: tuple[PolicyStatement, ...]
     keys: frozenset[str]
     """Condition keys and variables that it names, lower-cased; for simulations."""
 

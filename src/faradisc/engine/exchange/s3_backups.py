@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 from faradisc.engine.backups.files import Damaged
 from faradisc.engine.backups.storage import MANIFEST_FILE, ROWS_FILE, BackupStorageError
 from faradisc.engine.objects.object_storage import BucketError, NoSuchKey
-from faradisc.engine.objects.s3 import AWS, Connection, temporary_file, translated
+from faradisc.engine.objects.s3 import AWS, S3Connection, temporary_file, translated
 
 T = TypeVar("T")
 PIECE_BYTES = 4 * 1024 * 1024
@@ -28,7 +28,7 @@ class S3BackupStorage:
         self.kind = f"s3://{place.strip('/')}"
         self._bucket, _, prefix = place.strip("/").partition("/")
         self._prefix = f"{prefix}/" if prefix else ""
-        self._connection = Connection(None if url == AWS else url, options or {})
+        self._connection = S3Connection(None if url == AWS else url, options or {})
         self._drafts: dict[str, BinaryIO] = {}
         """The rows of unfinished backups."""
         self._pieces: dict[str, tuple[int, bytes]] = {}

@@ -47,7 +47,7 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Group:
+class ProblemGroup:
     """The problems of one kind at one location."""
 
     where: str
@@ -72,7 +72,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Report:
-    groups: dict[tuple[str, str], Group] = field(default_factory=dict)
+    groups: dict[tuple[str, str], ProblemGroup] = field(default_factory=dict)
     tallies: list[Tally] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What could not be checked, and why."""
@@ -98,7 +98,7 @@ class Report:
     def _add(self, problem: Problem) -> None:
         group = self.groups.get((problem.where, problem.what))
         if group is None:
-            group = Group(problem.where, problem.what, problem.remedy, problem.repair is not None)
+            group = ProblemGroup(problem.where, problem.what, problem.remedy, problem.repair is not None)
             self.groups[(problem.where, problem.what)] = group
         group.count += 1
         if problem.detail and len(group.details) < LISTED_MAX:

@@ -49,7 +49,7 @@ class InvalidKey(BucketError):
     code = "S3InvalidKey"
 
 
-class AccessDenied(BucketError):
+class BucketDenied(BucketError):
     code = "S3AccessDenied"
 
 
@@ -67,7 +67,7 @@ class Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class BucketAccess:
     """The parameters of a request for access to a bucket."""
 
     owner: str | None = None
@@ -77,8 +77,8 @@ class Access:
     sse_key: str | None = None
 
 
-def access_of(asked: Mapping[str, str]) -> Access:
-    return Access(asked.get("S3BucketOwner"), asked.get("S3SseAlgorithm"), asked.get("S3SseKmsKeyId"))
+def access_of(asked: Mapping[str, str]) -> BucketAccess:
+    return BucketAccess(asked.get("S3BucketOwner"), asked.get("S3SseAlgorithm"), asked.get("S3SseKmsKeyId"))
 
 
 class Draft:
@@ -132,7 +132,7 @@ class ObjectStorage(Protocol):
     encrypts: bool
     """Whether objects can be encrypted with a given key."""
 
-    def opened(self, access: Access) -> ObjectStorage:
+    def opened(self, access: BucketAccess) -> ObjectStorage:
         """Returns the same buckets with the access parameters of a request."""
         ...
 
@@ -174,7 +174,7 @@ class DirectoryStorage:
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
 
-    def opened(self, access: Access) -> ObjectStorage:
+    def opened(self, access: BucketAccess) -> ObjectStorage:
         return self
 
     def objects(self, bucket: str, prefix: str) -> Listing:
@@ -245,7 +245,7 @@ class DirectoryStorage:
     def _require_inside(self, path: Path, key: str) -> None:
         """Raises AccessDenied."""
         if not self._is_inside(path):
-            raise AccessDenied(f"Access Denied: {key}: a symbolic link leads out of the root")
+            raise BucketDenied(f"Access Denied: {key}: a symbolic link leads out of the root")
 
     def _is_inside(self, path: Path) -> bool:
         """Whether a path is in the root after all symbolic links are followed."""
@@ -316,6 +316,6 @@ def _translated(key: str) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise AccessDenied(f"Access Denied: {key}: {error.strerror}") from error
+        raise BucketDenied(f"Access Denied: {key}: {error.strerror}") from error
     except (OSError, ValueError) as error:
         raise BucketFailed(f"{key}: {error}") from error

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TypeVar
 
 from faradisc.engine.objects.object_storage import (
-    Access,
-    AccessDenied,
+    BucketAccess,
+    BucketDenied,
     BucketError,
     BucketFailed,
     Draft,
@@ -35,13 +35,13 @@ _CODES: dict[str, type[BucketError]] = {
     "NoSuchBucket": NoSuchBucket,
     "NoSuchKey": NoSuchKey,
     "404": NoSuchKey,
-    "AccessDenied": AccessDenied,
-    "403": AccessDenied,
+    "AccessDenied": BucketDenied,
+    "403": BucketDenied,
     "KeyTooLongError": InvalidKey,
 }
 
 
-class Connection:
+class S3Connection:
     """A client, created at its first use and shared by all users of an endpoint."""
 
     def __init__(self, url: str | None, options: dict[str, Any]) -> None:
@@ -70,7 +70,7 @@ class Connection:
 
 
 class _S3Listing:
-    def __init__(self, connection: Connection, request: dict[str, str]) -> None:
+    def __init__(self, connection: S3Connection, request: dict[str, str]) -> None:
         self._connection = connection
         self._request = request
         self._answers: Iterator[dict[str, Any]] | None = None
@@ -93,13 +93,13 @@ class S3Storage:
 
     def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
         """url: of the endpoint, or `aws`; options: more options of boto3's client."""
-        self._connection = Connection(None if url == AWS else url, options or {})
+        self._connection = S3Connection(None if url == AWS else url, options or {})
         self._reading: dict[str, str] = {}
         """Parameters of every request."""
         self._writing: dict[str, str] = {}
         """More parameters of requests that write objects."""
 
-    def opened(self, access: Access) -> ObjectStorage:
+    def opened(self, access: BucketAccess) -> ObjectStorage:
         opened = S3Storage("")
         opened._connection = self._connection
         if access.owner is not None:

@@ -34,7 +34,7 @@ class ReadStream(Protocol):
     label: str
 
 
-class StreamRead(Protocol):
+class ReturnedPage(Protocol):
     """A page of a stream's records."""
 
     @property
@@ -49,7 +49,7 @@ class CountedStats(Protocol):
     tables: tuple[Any, ...]
 
     @property
-    def returned(self) -> int | StreamRead | None: ...
+    def returned(self) -> int | ReturnedPage | None: ...
     @property
     def all_throttled(self) -> bool: ...
 
@@ -88,7 +88,7 @@ class RequestCounter:
         elif stats.returned is not None:
             self._read_stream(call.operation, stats.returned, elapsed)
 
-    def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
+    def _read_stream(self, operation: str, read: ReturnedPage, elapsed: int) -> None:
         """Counts a page of a stream, by the stream's label only."""
         stream = read.stream
         requests = self._registry_of(stream.region, stream.account).requests

@@ -27,7 +27,7 @@ BYTES_PER_READ = 1 << 20
 
 
 @dataclass(slots=True)
-class Mark:
+class MeasurementMark:
     """Rows behind the mark before up to `key` (inclusive)."""
 
     key: bytes
@@ -39,7 +39,7 @@ class Mark:
 class MeasuredRows:
     """The rows of one partition; implements capacity.topology.SizeMeasurement."""
 
-    marks: list[Mark]
+    marks: list[MeasurementMark]
 
     def median(self, low: bytes, high: bytes | None) -> bytes | None:
         inside = self._inside(low, high)
@@ -55,7 +55,7 @@ class MeasuredRows:
         inside = self._inside(low, high)
         return Contents(sum(mark.bytes for mark in inside), sum(mark.items for mark in inside))
 
-    def _inside(self, low: bytes, high: bytes | None) -> list[Mark]:
+    def _inside(self, low: bytes, high: bytes | None) -> list[MeasurementMark]:
         keys = [mark.key for mark in self.marks]
         first = bisect_left(keys, low)
         return self.marks[first : None if high is None else bisect_left(keys, high)]
@@ -75,7 +75,7 @@ class RowReader:
         self._low = low
         self._high = high
         self._position = low
-        self._marks: list[Mark] = []
+        self._marks: list[MeasurementMark] = []
 
     async def step(self, store: ReadOnlyStore) -> MeasuredRows | None:
         """Reads at most 1,000 rows or one megabyte of one part. Returns the result after the last row."""
@@ -95,7 +95,9 @@ class RowReader:
         rows = await store.range(
             part, self._position, self._high, limit=ROWS_PER_READ, max_bytes=BYTES_PER_READ
         )
-        self._marks += [Mark(key, item_record.size_of(payload), items) for key, (_, payload) in rows]
+        self._marks += [
+            MeasurementMark(key, item_record.size_of(payload), items) for key, (_, payload) in rows
+        ]
         if len(rows) < ROWS_PER_READ and sum(len(payload) for _, (_, payload) in rows) <= BYTES_PER_READ:
             self._parts.pop(0)
             self._position = self._low
@@ -104,17 +106,17 @@ class RowReader:
         return len(rows)
 
 
-def _merged(marks: list[Mark]) -> list[Mark]:
+def _merged(marks: list[MeasurementMark]) -> list[MeasurementMark]:
     """Merges adjacent marks that together hold less than about a thousandth, so that at most half of
     MARKS_MAX marks plus one are left. Marks become coarser everywhere, not only where the measurement
     began."""
     marks.sort(key=lambda mark: mark.key)
     most = sum(mark.bytes for mark in marks) * 4 // MARKS_MAX
-    merged: list[Mark] = []
+    merged: list[MeasurementMark] = []
     for mark in marks:
         if merged and merged[-1].bytes + mark.bytes <= most:
             last = merged[-1]
-            merged[-1] = Mark(mark.key, last.bytes + mark.bytes, last.items + mark.items)
+            merged[-1] = MeasurementMark(mark.key, last.bytes + mark.bytes, last.items + mark.items)
         else:
             merged.append(mark)
     return merged

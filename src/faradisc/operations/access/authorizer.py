@@ -18,7 +18,7 @@ from faradisc.auth.policy.evaluate import evaluate
 from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Request, Value
 from faradisc.engine.tables.table import Table
 from faradisc.errors import AccessDeniedException
-from faradisc.operations.access.conditions import LEADING_KEYS, Conditions
+from faradisc.operations.access.conditions import LEADING_KEYS, AccessConditions
 from faradisc.operations.access.grants import resource_policy_of
 from faradisc.operations.access.needs import SERVICE, Need, needs_of
 from faradisc.operations.call import Backend, Call
@@ -106,7 +106,7 @@ class Authorizer:
             start = _Start(state)
         elif self.observer is None and type(start.next) is Decision and start.next.allowed:
             return
-        conditions = Conditions(self._backend, call, need)
+        conditions = AccessConditions(self._backend, call, need)
         decision = _decide(identity, start, need, conditions)
         if decision.allowed and self.observer is None:
             return
@@ -119,7 +119,7 @@ class Authorizer:
             raise AccessDeniedException(decision.sentence(request, _shown(call, need)))
 
 
-def _decide(identity: Identity, start: _Start, need: Need, conditions: Conditions) -> Decision:
+def _decide(identity: Identity, start: _Start, need: Need, conditions: AccessConditions) -> Decision:
     following = start.next
     path: tuple[object, ...] = (start,)
     try:
@@ -131,7 +131,7 @@ def _decide(identity: Identity, start: _Start, need: Need, conditions: Condition
     return following if type(following) is Decision else _learn(identity, start, need, conditions)
 
 
-def _learn(identity: Identity, start: _Start, need: Need, conditions: Conditions) -> Decision:
+def _learn(identity: Identity, start: _Start, need: Need, conditions: AccessConditions) -> Decision:
     """Evaluates the policies, and caches the way to the decision."""
     request = _request(identity, need, conditions)
     foreign = request.resource_account != identity.principal.account
@@ -153,7 +153,7 @@ def _learn(identity: Identity, start: _Start, need: Need, conditions: Conditions
     return decision
 
 
-def _request(identity: Identity, need: Need, conditions: Conditions) -> Request:
+def _request(identity: Identity, need: Need, conditions: AccessConditions) -> Request:
     return Request(identity.principal, need.action, need.resource, _owner(identity, need), conditions)
 
 
@@ -162,7 +162,7 @@ def keeps_right(backend: Backend, call: Call, policy: CompiledPolicy) -> bool:
     assert call.caller is not None
     identity = call.caller.identity
     for need in needs_of(backend, call):
-        request = _request(identity, need, Conditions(backend, call, need))
+        request = _request(identity, need, AccessConditions(backend, call, need))
         if not _evaluate(request, identity.policies, policy).allowed:
             return False
     return True

@@ -59,7 +59,7 @@ class Undeterminable(Exception):
     """Raised for a condition key that has a value which is not known."""
 
 
-class Conditions(Mapping[str, Value]):
+class AccessConditions(Mapping[str, Value]):
     """The condition keys of one need, by lower-cased name, without those of the principal."""
 
     __slots__ = ("_backend", "_call", "_need", "asked", "rejection")
@@ -307,7 +307,7 @@ class Conditions(Mapping[str, Value]):
         return self._backend.clock.now_ns() // 1_000_000_000
 
 
-Finder = Callable[[Conditions], Value | None]
+Finder = Callable[[AccessConditions], Value | None]
 
 _KEYS: Final[Mapping[str, Finder]] = {
     LEADING_KEYS: lambda conditions: conditions.partition_values(0),
@@ -315,20 +315,20 @@ _KEYS: Final[Mapping[str, Finder]] = {
     "dynamodb:secondpartitionkeyvalues": lambda conditions: conditions.partition_values(1),
     "dynamodb:thirdpartitionkeyvalues": lambda conditions: conditions.partition_values(2),
     "dynamodb:fourthpartitionkeyvalues": lambda conditions: conditions.partition_values(3),
-    "dynamodb:attributes": Conditions.attributes,
-    "dynamodb:select": Conditions.select,
-    "dynamodb:returnvalues": Conditions.return_values,
-    "dynamodb:returnconsumedcapacity": Conditions.return_consumed_capacity,
-    "dynamodb:enclosingoperation": Conditions.enclosing_operation,
-    "dynamodb:fulltablescan": Conditions.full_table_scan,
-    "aws:tagkeys": Conditions.tag_keys,
-    "aws:sourceip": Conditions.source_ip,
-    "aws:securetransport": Conditions.secure_transport,
-    "aws:useragent": Conditions.user_agent,
-    "aws:referer": Conditions.referer,
-    "aws:requestedregion": Conditions.requested_region,
-    "aws:currenttime": Conditions.current_time,
-    "aws:epochtime": Conditions.epoch_time,
+    "dynamodb:attributes": AccessConditions.attributes,
+    "dynamodb:select": AccessConditions.select,
+    "dynamodb:returnvalues": AccessConditions.return_values,
+    "dynamodb:returnconsumedcapacity": AccessConditions.return_consumed_capacity,
+    "dynamodb:enclosingoperation": AccessConditions.enclosing_operation,
+    "dynamodb:fulltablescan": AccessConditions.full_table_scan,
+    "aws:tagkeys": AccessConditions.tag_keys,
+    "aws:sourceip": AccessConditions.source_ip,
+    "aws:securetransport": AccessConditions.secure_transport,
+    "aws:useragent": AccessConditions.user_agent,
+    "aws:referer": AccessConditions.referer,
+    "aws:requestedregion": AccessConditions.requested_region,
+    "aws:currenttime": AccessConditions.current_time,
+    "aws:epochtime": AccessConditions.epoch_time,
 }
 
 

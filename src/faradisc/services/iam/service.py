@@ -15,7 +15,7 @@ from faradisc.operations.access.authorizer import Observer
 from faradisc.operations.call import Call
 from faradisc.services.iam.asking import Ask, Members, name_in, table
 from faradisc.services.iam.errors import AccessDenied, ServiceFailure, ValidationError
-from faradisc.services.iam.registry import NOT_OFFERED, Operation
+from faradisc.services.iam.registry import NOT_OFFERED, IamOperation
 
 
 class Iam:
@@ -24,7 +24,7 @@ class Iam:
     def __init__(
         self,
         name: str,
-        operations: Mapping[str, Operation],
+        operations: Mapping[str, IamOperation],
         keyring: FileKeyring,
         clock: Clock,
         entropy: Entropy,
@@ -85,7 +85,7 @@ class Iam:
             decided=decided,
         )
 
-    def _check_rights(self, operation: Operation, ask: Ask) -> None:
+    def _check_rights(self, operation: IamOperation, ask: Ask) -> None:
         """Raises AccessDenied."""
         action = f"{self._name}:{ask.operation}"
         resource, entity = self._resource(operation, ask)
@@ -105,7 +105,7 @@ class Iam:
         if not decision.allowed:
             raise AccessDenied(decision.sentence(tested))
 
-    def _resource(self, operation: Operation, ask: Ask) -> tuple[str, Any]:
+    def _resource(self, operation: IamOperation, ask: Ask) -> tuple[str, Any]:
         """Returns the ARN that the request is about, and the entity if it exists."""
         kind = operation.kind
         if operation.resource is not None:

@@ -11,9 +11,9 @@ from faradisc.limits import ITEM_SIZE_BYTES_MAX, WRITE_UNIT_BYTES
 from faradisc.model.codec.sortkey import decode_component
 from faradisc.tools.advisor.definitions import Definition, of_trace
 from faradisc.tools.advisor.traffic import (
-    Demand,
     Followers,
     KeyLoad,
+    ObservedDemand,
     PagesOfIndex,
     Scans,
     TableTraffic,
@@ -122,7 +122,7 @@ class _Reader:
 
     def _charge(self, request: Recorded, table: TableTraffic, charge: TraceCharge, second: int) -> None:
         identity = (request.table, charge.index, charge.direction)
-        demand = table.demands.setdefault(identity[1:], Demand())
+        demand = table.demands.setdefault(identity[1:], ObservedDemand())
         tally = self._tallies.get(identity)
         if tally is None:
             tally = self._tallies[identity] = _Tally(_config(self.trace, request.table))

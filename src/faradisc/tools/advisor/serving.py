@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from faradisc.capacity.config import Direction
 from faradisc.tools.advisor.definitions import Definition, of_document
-from faradisc.tools.advisor.traffic import Demand, KeyLoad, Scans, TableTraffic, Traffic
+from faradisc.tools.advisor.traffic import KeyLoad, ObservedDemand, Scans, TableTraffic, Traffic
 
 PERIOD_S = 60
 TABLES_MAX = 200
@@ -132,7 +132,7 @@ async def _metrics(period: _Period, table: TableTraffic) -> None:
             consumed = f"Consumed{word}CapacityUnits"
             requests = await period.values(consumed, dimensions, "SampleCount")
             throttled = await period.values(f"{word}ThrottleEvents", dimensions, "Sum")
-            demand = Demand(round(sum(requests.values())), throttled=round(sum(throttled.values())))
+            demand = ObservedDemand(round(sum(requests.values())), throttled=round(sum(throttled.values())))
             sums = await period.values(consumed, dimensions, "Sum")
             demand.minutes = {minute: round(2 * value) for minute, value in sums.items()}
             demand.half_units = sum(demand.minutes.values())
@@ -161,4 +161,4 @@ def _hot_keys(table: TableTraffic, document: dict[str, Any]) -> None:
                 if hot["direction"] == word.lower() and hot["key"] is not None
             ]
             loads.sort(key=lambda load: -load.peak_units)
-            table.demands.setdefault((name or None, direction), Demand()).keys = tuple(loads[:5])
+            table.demands.setdefault((name or None, direction), ObservedDemand()).keys = tuple(loads[:5])

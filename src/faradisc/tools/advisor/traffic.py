@@ -28,7 +28,7 @@ class KeyLoad:
 
 
 @dataclass(slots=True)
-class Demand:
+class ObservedDemand:
     """The reads or the writes of one table or global index. A local index is read from the table's units."""
 
     requests: int = 0
@@ -72,7 +72,7 @@ class Updates:
 
 
 @dataclass(slots=True)
-class Series:
+class TrafficSeries:
     """Numbers by their count, mean and standard deviation."""
 
     count: int = 0
@@ -101,7 +101,7 @@ class Followers:
     """Table, or table and index, of the Query."""
     operation: str
     index: str | None
-    sizes: Series = field(default_factory=Series)
+    sizes: TrafficSeries = field(default_factory=TrafficSeries)
     """Requests with different keys after each Query."""
     half_units: int = 0
 
@@ -109,7 +109,7 @@ class Followers:
 @dataclass(slots=True)
 class TableTraffic:
     definition: Definition
-    demands: dict[tuple[str | None, Direction], Demand] = field(default_factory=dict)
+    demands: dict[tuple[str | None, Direction], ObservedDemand] = field(default_factory=dict)
     scans: dict[str | None, Scans] = field(default_factory=dict)
     pages: dict[str, PagesOfIndex] = field(default_factory=dict)
     followers: list[Followers] = field(default_factory=list)
@@ -121,8 +121,8 @@ class TableTraffic:
     added_bytes: int = 0
     deletes: int = 0
 
-    def demand(self, index: str | None, direction: Direction) -> Demand:
-        return self.demands.get((index, direction), Demand())
+    def demand(self, index: str | None, direction: Direction) -> ObservedDemand:
+        return self.demands.get((index, direction), ObservedDemand())
 
     @property
     def requests(self) -> int:

@@ -15,7 +15,7 @@ COUNTED_MAX: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class ConsumerPosition:
     """One shard of one group."""
 
     group: str
@@ -26,14 +26,14 @@ class Position:
     """Records that wait and the age of the first, as text."""
 
 
-async def positions(endpoint: Endpoint, stream_arn: str) -> list[Position]:
+async def positions(endpoint: Endpoint, stream_arn: str) -> list[ConsumerPosition]:
     """Returns the positions of all groups of a stream; none without a lease table. Raises Failure."""
     request: dict[str, Any] = {
         "TableName": LEASE_TABLE,
         "FilterExpression": "contains(consumerGroup, :arn)",
         "ExpressionAttributeValues": {":arn": {"S": stream_arn}},
     }
-    found: list[Position] = []
+    found: list[ConsumerPosition] = []
     try:
         async for page in endpoint.pages("Scan", request):
             for item in page["Items"]:
@@ -45,12 +45,12 @@ async def positions(endpoint: Endpoint, stream_arn: str) -> list[Position]:
     return sorted(found, key=lambda each: (each.group, each.shard))
 
 
-async def _position(endpoint: Endpoint, stream_arn: str, item: dict[str, Any]) -> Position:
+async def _position(endpoint: Endpoint, stream_arn: str, item: dict[str, Any]) -> ConsumerPosition:
     shard, checkpoint = item["leaseKey"]["S"], item["checkpoint"]["S"]
     group = item["consumerGroup"]["S"].replace(stream_arn, "").rstrip(" /:#|")
     owner = item.get("leaseOwner", {}).get("S", "")
     behind = "finished" if checkpoint == SHARD_END else await _behind(endpoint, stream_arn, shard, checkpoint)
-    return Position(group, shard, owner, checkpoint, behind)
+    return ConsumerPosition(group, shard, owner, checkpoint, behind)
 
 
 async def _behind(endpoint: Endpoint, stream_arn: str, shard: str, checkpoint: str) -> str:

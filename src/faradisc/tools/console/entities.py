@@ -19,7 +19,7 @@ def prefix(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Entity:
+class ConsoleEntity:
     """Items of one kind. What an item is, the keys of the table say, through whatever index it is seen."""
 
     name: str
@@ -31,22 +31,22 @@ class Entity:
 
 
 @dataclass(slots=True)
-class Collection:
+class CollectionEntity:
     """The items of one partition key, in order of their sort keys."""
 
     key: str
     items: list[Item] = field(default_factory=list)
 
 
-def entities(items: Iterable[Item], keys: Sequence[str], seen_by: Sequence[str] = ()) -> list[Entity]:
+def entities(items: Iterable[Item], keys: Sequence[str], seen_by: Sequence[str] = ()) -> list[ConsoleEntity]:
     """Returns the entities of a table's items, the most frequent first.
 
     keys: of the table, which every item has. seen_by: further key attributes whose templates are wanted.
     """
-    found: dict[str, Entity] = {}
+    found: dict[str, ConsoleEntity] = {}
     for item in items:
         name = entity_name(item, keys)
-        entity = found.setdefault(name, Entity(name, {}, example=item))
+        entity = found.setdefault(name, ConsoleEntity(name, {}, example=item))
         for attribute in (*keys, *seen_by):
             if attribute in item:
                 pattern = _pattern(item, attribute)
@@ -91,10 +91,10 @@ def colour_of(name: str, known: dict[str, int]) -> int:
     return known[name]
 
 
-def collections(items: Iterable[Item], keys: Sequence[str]) -> list[Collection]:
+def collections(items: Iterable[Item], keys: Sequence[str]) -> list[CollectionEntity]:
     """Returns items grouped by partition key, in the order of their first items."""
-    found: dict[str, Collection] = {}
+    found: dict[str, CollectionEntity] = {}
     for item in items:
         key = text_of(item[keys[0]]) if keys[0] in item else ""
-        found.setdefault(key, Collection(key)).items.append(item)
+        found.setdefault(key, CollectionEntity(key)).items.append(item)
     return list(found.values())

@@ -18,7 +18,7 @@ from faradisc.tools.console.messages import Messages
 from faradisc.tools.console.navigation import PLACES, TABS, grouped, palette_entries, table_path
 from faradisc.tools.console.parts import dialog_of, icon_button, note
 from faradisc.tools.console.sessions import SESSIONS, Session
-from faradisc.tools.console.shell import PAGES, SHELL, Page, Shell
+from faradisc.tools.console.shell import PAGES, SHELL, ConsolePage, Shell
 
 _HERE: Final = Path(__file__).parent
 STYLE: Final = (_HERE / "style.css").read_text()
@@ -67,16 +67,16 @@ async def _served(request: Request) -> None:
     ui.add_css(STYLE)
     ui.add_head_html(SCRIPT)
     await ui.context.client.connected(CONNECT_S_MAX)
-    await Frame(SESSIONS.current()).draw(address)
+    await PageFrame(SESSIONS.current()).draw(address)
 
 
-class Frame:
+class PageFrame:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._shell = Shell(session, ui.context.client)
         self._shell.client.storage[SHELL] = self._shell
         self._names: list[str] = []
-        self._place: tuple[Page | None, str | None] = (None, None)
+        self._place: tuple[ConsolePage | None, str | None] = (None, None)
 
     async def draw(self, address: str) -> None:
         for element in (ui.button, ui.toggle):
@@ -137,7 +137,7 @@ class Frame:
             # The page says so, or it needs no list.
             self._names = []
 
-    def _show_place(self, page: Page | None, table: str | None) -> None:
+    def _show_place(self, page: ConsolePage | None, table: str | None) -> None:
         """Marks the place that is shown, and names it in the header."""
         self._place = page, table
         name = page.title if page else "Nothing here"

@@ -12,7 +12,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from faradisc.tools.console.entities import UNNAMED, colour_of, entity_name
-from faradisc.tools.console.staging import Row
+from faradisc.tools.console.staging import StagedRow
 from faradisc.tools.console.values import Item, cell, type_of, visible
 
 COLUMNS_MAX: Final = 60
@@ -39,7 +39,7 @@ class ItemGrid:
     ) -> None:
         """on_open: called with the number of a row that was double-clicked or entered. on_select: with the
         numbers of the selected rows. colours: of entities, which then have chips."""
-        self._rows: list[Row] = []
+        self._rows: list[StagedRow] = []
         self._keys = list(keys)
         self._colours = colours
         self._names: list[str] = []
@@ -76,9 +76,9 @@ class ItemGrid:
 
     def show_items(self, items: Sequence[Item]) -> int:
         """Shows items without changes. Returns how many attributes have no column."""
-        return self.show([Row(number, item, "") for number, item in enumerate(items)])
+        return self.show([StagedRow(number, item, "") for number, item in enumerate(items)])
 
-    def show(self, rows: Sequence[Row], hidden: Sequence[str] = ()) -> int:
+    def show(self, rows: Sequence[StagedRow], hidden: Sequence[str] = ()) -> int:
         """Shows rows. Returns how many attributes have no column."""
         self._rows = list(rows)
         self._grid.set_visibility(True)
@@ -112,7 +112,7 @@ class ItemGrid:
         self._grid.update()
         return len(ordered) - len(self._names)
 
-    def _row(self, shown: Row, *, chip: bool) -> dict[str, Any]:
+    def _row(self, shown: StagedRow, *, chip: bool) -> dict[str, Any]:
         row: dict[str, Any] = {"row": shown.number, "s": shown.state}
         if chip and self._colours is not None:
             name = entity_name(shown.item, self._keys)

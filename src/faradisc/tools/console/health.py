@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from faradisc.clock import SystemClock
-from faradisc.tools.console.consumers import LEASE_TABLE, Position, positions
+from faradisc.tools.console.consumers import LEASE_TABLE, ConsumerPosition, positions
 from faradisc.tools.console.endpoint import Endpoint, Failure
 
 TABLES_MAX: Final = 100
@@ -38,7 +38,7 @@ class TableHealth:
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class HealthAlarm:
     name: str
     state: str
     reason: str
@@ -88,11 +88,11 @@ def worst_first(tables: list[TableHealth]) -> list[TableHealth]:
     return sorted(used, key=lambda each: (-each.throttles, -each.units, each.table))
 
 
-async def alarms(endpoint: Endpoint) -> list[Alarm]:
+async def alarms(endpoint: Endpoint) -> list[HealthAlarm]:
     """Returns the alarms that are on. Raises Failure."""
     found = (await endpoint.service("cloudwatch", "DescribeAlarms", {"StateValue": "ALARM"}))["MetricAlarms"]
     return [
-        Alarm(each["AlarmName"], each["StateValue"], str(each.get("StateReason", "")), _table_of(each))
+        HealthAlarm(each["AlarmName"], each["StateValue"], str(each.get("StateReason", "")), _table_of(each))
         for each in found
     ]
 
@@ -104,9 +104,9 @@ def _table_of(alarm: dict[str, Any]) -> str:
     return ""
 
 
-async def lagging(endpoint: Endpoint, names: list[str]) -> list[tuple[str, Position]]:
+async def lagging(endpoint: Endpoint, names: list[str]) -> list[tuple[str, ConsumerPosition]]:
     """Returns the positions of consumer groups that have records to read, each with its table."""
-    found: list[tuple[str, Position]] = []
+    found: list[tuple[str, ConsumerPosition]] = []
     if LEASE_TABLE not in names:
         return found
     try:

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from faradisc.tools.console.changes import Path, path_changes, path_text
 from faradisc.tools.console.parts import heading, note
-from faradisc.tools.console.staging import Change, Conflict, Staging
+from faradisc.tools.console.staging import Conflict, StagedChange, Staging
 from faradisc.tools.console.values import Item, Value, text_of, visible
 
 SHOWN: Final = 50
@@ -83,7 +83,7 @@ async def reviewed(staging: Staging, keys: Sequence[str]) -> Literal["write", "d
     return await dialog  # type: ignore[no-any-return]
 
 
-def _draw_change(change: Change, keys: Sequence[str]) -> None:
+def _draw_change(change: StagedChange, keys: Sequence[str]) -> None:
     word = "New" if change.before is None else "Delete" if change.after is None else "Change"
     with ui.row().classes("w-full items-baseline gap-2"):
         ui.label(word).classes({"New": "added", "Delete": "removed"}.get(word, "changed"))

@@ -28,7 +28,7 @@ How = Literal["push", "back", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ConsolePage:
     """A kind of page. Parameters of `body`: the session, those of the path, `query` for what follows "?"."""
 
     path: str
@@ -42,14 +42,14 @@ class Page:
         return {name: unquote(text) for name, text in found.groupdict().items()} if found else None
 
 
-PAGES: list[Page] = []
+PAGES: list[ConsolePage] = []
 
 
 def console_page(path: str, title: str) -> Callable[[PageBody], PageBody]:
     """Makes `body(session, ...)` the content of a path."""
 
     def decorate(body: PageBody) -> PageBody:
-        PAGES.append(Page(path, title, body))
+        PAGES.append(ConsolePage(path, title, body))
         return body
 
     return decorate
@@ -65,7 +65,7 @@ class Shell:
         self.content: Any = None
         """The element in which pages are drawn."""
         self.messages: Any = None
-        self.on_place: Callable[[Page | None, str | None], None] = lambda page, table: None
+        self.on_place: Callable[[ConsolePage | None, str | None], None] = lambda page, table: None
         """Called with the page and the table that are shown next."""
         self.on_dark: list[Callable[[bool], Any]] = []
         """Called when the colours change; of the present page."""

@@ -17,7 +17,7 @@ RowState = Literal["", "new", "changed", "deleted"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StagedChange:
     """None: there is no item before or after."""
 
     before: Item | None
@@ -25,7 +25,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StagedRow:
     number: int
     item: Item
     """As it will be; of a deleted row, as it was."""
@@ -35,7 +35,7 @@ class Row:
 @dataclass(slots=True)
 class Staging:
     read: dict[int, Item] = field(default_factory=dict)
-    changes: dict[int, Change] = field(default_factory=dict)
+    changes: dict[int, StagedChange] = field(default_factory=dict)
     _next_read: int = 0
     _next_new: int = -1
 
@@ -50,20 +50,20 @@ class Staging:
             self.read[self._next_read] = item
             self._next_read += 1
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[StagedRow]:
         """Returns all rows: those that were read, then new ones."""
         found = []
         for number, item in self.read.items():
             change = self.changes.get(number)
             if change is None:
-                found.append(Row(number, item, ""))
+                found.append(StagedRow(number, item, ""))
             elif change.after is None:
-                found.append(Row(number, item, "deleted"))
+                found.append(StagedRow(number, item, "deleted"))
             else:
-                found.append(Row(number, change.after, "changed"))
+                found.append(StagedRow(number, change.after, "changed"))
         for number, change in self.changes.items():
             if number < 0 and change.after is not None:
-                found.append(Row(number, change.after, "new"))
+                found.append(StagedRow(number, change.after, "new"))
         return found
 
     def item(self, number: int) -> Item:
@@ -79,7 +79,7 @@ class Staging:
         if before == after:
             self.changes.pop(number, None)
         else:
-            self.changes[number] = Change(before, after)
+            self.changes[number] = StagedChange(before, after)
 
     def before(self, number: int) -> Item | None:
         """Returns what a write of a row requires: the item that was read, or the newer one of a conflict."""
@@ -88,7 +88,7 @@ class Staging:
 
     def add(self, item: Item) -> None:
         """Stages a new item."""
-        self.changes[self._next_new] = Change(None, item)
+        self.changes[self._next_new] = StagedChange(None, item)
         self._next_new -= 1
 
     def written(self, number: int) -> None:
@@ -136,4 +136,4 @@ def resolve(staging: Staging, conflict: Conflict, how: Literal["mine", "merge", 
     if after == conflict.theirs:
         staging.changes.pop(number, None)
     else:
-        staging.changes[number] = Change(conflict.theirs, after)
+        staging.changes[number] = StagedChange(conflict.theirs, after)

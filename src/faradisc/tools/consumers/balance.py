@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
-from faradisc.tools.consumers.leases import Lease
+from faradisc.tools.consumers.leases import ShardLease
 
 
 class LeaseAges:
@@ -21,7 +21,7 @@ class LeaseAges:
         self._lease_ns = lease_ns
         self._since: dict[str, tuple[tuple[int, int], int]] = {}
 
-    def observe(self, leases: Mapping[str, Lease], now_ns: int) -> None:
+    def observe(self, leases: Mapping[str, ShardLease], now_ns: int) -> None:
         seen: dict[str, tuple[tuple[int, int], int]] = {}
         for shard_id, lease in leases.items():
             state = (lease.counter, lease.switches)
@@ -29,7 +29,7 @@ class LeaseAges:
             seen[shard_id] = before if before is not None and before[0] == state else (state, now_ns)
         self._since = seen
 
-    def is_free(self, lease: Lease, now_ns: int) -> bool:
+    def is_free(self, lease: ShardLease, now_ns: int) -> bool:
         """Returns whether a lease has no owner, or was not renewed for `lease_ns`."""
         if lease.owner is None:
             return True
@@ -37,12 +37,12 @@ class LeaseAges:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    take: list[Lease]
-    request: list[Lease]
+class BalancePlan:
+    take: list[ShardLease]
+    request: list[ShardLease]
 
 
-def plan(leases: Iterable[Lease], worker: str, ages: LeaseAges, now_ns: int) -> Plan:
+def plan(leases: Iterable[ShardLease], worker: str, ages: LeaseAges, now_ns: int) -> BalancePlan:
     """Returns the leases that a worker takes, and those that it requests from other workers.
 
     It takes free leases up to a fair share. If there are none and it has less, it requests leases of the
@@ -62,10 +62,10 @@ def plan(leases: Iterable[Lease], worker: str, ages: LeaseAges, now_ns: int) -> 
     share = -(-len(active) // len(workers))
     wanted = share - load[worker]
     if wanted <= 0:
-        return Plan([], [])
+        return BalancePlan([], [])
     if free:
-        return Plan(free[:wanted], [])
-    request: list[Lease] = []
+        return BalancePlan(free[:wanted], [])
+    request: list[ShardLease] = []
     for lease in owned:
         if len(request) >= wanted:
             break
@@ -76,4 +76,4 @@ def plan(leases: Iterable[Lease], worker: str, ages: LeaseAges, now_ns: int) -> 
             load[owner] -= 1
             load[worker] += 1
             request.append(lease)
-    return Plan([], request)
+    return BalancePlan([], request)

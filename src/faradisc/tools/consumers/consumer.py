@@ -29,16 +29,16 @@ from faradisc.tools.consumers.balance import LeaseAges, plan
 from faradisc.tools.consumers.dead_letters import DeadLetters
 from faradisc.tools.consumers.delivery import Delivery
 from faradisc.tools.consumers.handlers import Context, Invoke
-from faradisc.tools.consumers.leases import LATEST, GroupStart, Lease, LeaseLost, Leases
+from faradisc.tools.consumers.leases import LATEST, GroupStart, ShardLease, ShardLeaseLost, ShardLeases
 from faradisc.tools.consumers.lineage import group_start, list_shards, new_leases, old_leases
-from faradisc.tools.consumers.reader import ShardReader, Unavailable
+from faradisc.tools.consumers.reader import ShardReader, StreamUnavailable
 from faradisc.tools.consumers.settings import ConsumerSettings
 from faradisc.tools.consumers.shard_work import ShardWork
 from faradisc.tools.consumers.statistics import Statistics
 
 log = logging.getLogger("faradisc.tools.consumers")
 
-_FAILURES = (Unavailable, ClientError, BotoCoreError)
+_FAILURES = (StreamUnavailable, ClientError, BotoCoreError)
 """Errors of the stream or of the lease table; the operation is retried."""
 
 _PAUSE_S_MAX = 0.5
@@ -54,7 +54,7 @@ class Consumer:
         group: str,
         worker: str,
         invoke: Invoke,
-        leases: Leases,
+        leases: ShardLeases,
         settings: ConsumerSettings,
         clock: Clock,
         dead_letters: DeadLetters | None = None,
@@ -164,7 +164,7 @@ class Consumer:
         for work in self._work.values():
             try:
                 work.release()
-            except (LeaseLost, *_FAILURES) as error:
+            except (ShardLeaseLost, *_FAILURES) as error:
                 # The lease expires.
                 log.info("%s: the lease of %s was not released: %s", self.group, work.shard_id, error)
         self._work.clear()
@@ -212,7 +212,7 @@ class Consumer:
             busy = work.round(queues)
             work.failures = 0
             return busy
-        except LeaseLost:
+        except ShardLeaseLost:
             self._lose(work)
         except _FAILURES as error:
             self._failed(error)
@@ -265,7 +265,7 @@ class Consumer:
             try:
                 work.handoff_to = self._leases.renew(work.lease).handoff_to
                 work.renewed_ns = now_ns
-            except LeaseLost:
+            except ShardLeaseLost:
                 self._lose(work)
             except _FAILURES as error:
                 self._failed(error)
@@ -304,7 +304,7 @@ class Consumer:
             self._leases.request(lease, self.worker)
         return changed
 
-    def _take(self, lease: Lease) -> bool:
+    def _take(self, lease: ShardLease) -> bool:
         assert self._start is not None, "leases are read after the start of the group"
         taken = self._leases.take(lease, self.worker)
         if taken is None:

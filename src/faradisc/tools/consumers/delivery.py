@@ -58,7 +58,7 @@ class Queue:
         return self.pieces[0].due_ns if self.pieces else 0
 
 
-class Batch:
+class DeliveredBatch:
     def __init__(self, records: Sequence[Record], queues: int) -> None:
         self.count = len(records)
         self.last_sequence_number = records[-1].sequence_number

@@ -33,12 +33,12 @@ SHARD_END = "SHARD_END"
 GROUP_KEY = "#group"
 
 
-class LeaseLost(Exception):
+class ShardLeaseLost(Exception):
     """Another worker has the lease."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class ShardLease:
     shard_id: str
     parent_id: str | None
     checkpoint: str
@@ -70,7 +70,7 @@ class GroupStart:
         return LATEST if shard_id in self.open_shards else None
 
 
-class Leases(Protocol):
+class ShardLeases(Protocol):
     """The leases of one group and one stream. All methods except `ensure`, `all` and `begin` raise LeaseLost,
     or return False or None, when the stored lease differs from the caller's."""
 
@@ -80,27 +80,27 @@ class Leases(Protocol):
         """Stores the start of the group unless one is stored. Returns the stored start."""
         ...
 
-    def all(self) -> dict[str, Lease]: ...
+    def all(self) -> dict[str, ShardLease]: ...
 
-    def create(self, lease: Lease) -> bool:
+    def create(self, lease: ShardLease) -> bool:
         """Returns False when the lease exists."""
         ...
 
-    def take(self, lease: Lease, worker: str) -> Lease | None: ...
+    def take(self, lease: ShardLease, worker: str) -> ShardLease | None: ...
 
-    def request(self, lease: Lease, worker: str) -> bool:
+    def request(self, lease: ShardLease, worker: str) -> bool:
         """Requests the lease from its owner."""
         ...
 
-    def renew(self, lease: Lease) -> Lease: ...
+    def renew(self, lease: ShardLease) -> ShardLease: ...
 
-    def checkpoint(self, lease: Lease, checkpoint: str) -> Lease: ...
+    def checkpoint(self, lease: ShardLease, checkpoint: str) -> ShardLease: ...
 
-    def give(self, lease: Lease, worker: str | None) -> None:
+    def give(self, lease: ShardLease, worker: str | None) -> None:
         """Hands the lease over to a worker; None: releases it."""
         ...
 
-    def delete(self, lease: Lease) -> bool:
+    def delete(self, lease: ShardLease) -> bool:
         """Deletes the lease of a shard that has ended and is no longer listed."""
         ...
 
@@ -141,8 +141,8 @@ class TableLeases:
             stored["newestShard"]["S"],
         )
 
-    def all(self) -> dict[str, Lease]:
-        leases: dict[str, Lease] = {}
+    def all(self) -> dict[str, ShardLease]:
+        leases: dict[str, ShardLease] = {}
         request: dict[str, Any] = {
             "TableName": self._table,
             "KeyConditionExpression": "consumerGroup = :group",
@@ -159,7 +159,7 @@ class TableLeases:
                 return leases
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
-    def create(self, lease: Lease) -> bool:
+    def create(self, lease: ShardLease) -> bool:
         item = {
             **self._key(lease.shard_id),
             "checkpoint": {"S": lease.checkpoint},
@@ -170,7 +170,7 @@ class TableLeases:
             item["parentShardId"] = {"S": lease.parent_id}
         return self._put_new(item)
 
-    def take(self, lease: Lease, worker: str) -> Lease | None:
+    def take(self, lease: ShardLease, worker: str) -> ShardLease | None:
         try:
             return self._update(
                 lease,
@@ -184,10 +184,10 @@ class TableLeases:
                     ":counter": {"N": str(lease.counter)},
                 },
             )
-        except LeaseLost:
+        except ShardLeaseLost:
             return None
 
-    def request(self, lease: Lease, worker: str) -> bool:
+    def request(self, lease: ShardLease, worker: str) -> bool:
         try:
             self._update(
                 lease,
@@ -195,21 +195,21 @@ class TableLeases:
                 "ownerSwitches = :switches AND attribute_not_exists(handoffTo)",
                 {":new": {"S": worker}, ":switches": {"N": str(lease.switches)}},
             )
-        except LeaseLost:
+        except ShardLeaseLost:
             return False
         return True
 
-    def renew(self, lease: Lease) -> Lease:
+    def renew(self, lease: ShardLease) -> ShardLease:
         return self._as_owner(lease, "SET leaseCounter = leaseCounter + :one", {":one": {"N": "1"}})
 
-    def checkpoint(self, lease: Lease, checkpoint: str) -> Lease:
+    def checkpoint(self, lease: ShardLease, checkpoint: str) -> ShardLease:
         return self._as_owner(
             lease,
             "SET leaseCounter = leaseCounter + :one, checkpoint = :checkpoint",
             {":one": {"N": "1"}, ":checkpoint": {"S": checkpoint}},
         )
 
-    def give(self, lease: Lease, worker: str | None) -> None:
+    def give(self, lease: ShardLease, worker: str | None) -> None:
         update = "SET ownerSwitches = ownerSwitches + :one, leaseCounter = leaseCounter + :one"
         values: dict[str, Any] = {":one": {"N": "1"}}
         if worker is None:
@@ -219,7 +219,7 @@ class TableLeases:
             values[":new"] = {"S": worker}
         self._as_owner(lease, update, values)
 
-    def delete(self, lease: Lease) -> bool:
+    def delete(self, lease: ShardLease) -> bool:
         try:
             self._client.delete_item(
                 TableName=self._table,
@@ -242,7 +242,7 @@ class TableLeases:
             return False
         return True
 
-    def _as_owner(self, lease: Lease, update: str, values: dict[str, Any]) -> Lease:
+    def _as_owner(self, lease: ShardLease, update: str, values: dict[str, Any]) -> ShardLease:
         """Raises LeaseLost."""
         return self._update(
             lease,
@@ -251,7 +251,7 @@ class TableLeases:
             {**values, ":owner": {"S": lease.owner}, ":switches": {"N": str(lease.switches)}},
         )
 
-    def _update(self, lease: Lease, update: str, condition: str, values: dict[str, Any]) -> Lease:
+    def _update(self, lease: ShardLease, update: str, condition: str, values: dict[str, Any]) -> ShardLease:
         """Raises LeaseLost when the condition is false."""
         try:
             answer = self._client.update_item(
@@ -264,7 +264,7 @@ class TableLeases:
             )
         except ClientError as error:
             _check_failed_condition(error)
-            raise LeaseLost(lease.shard_id) from None
+            raise ShardLeaseLost(lease.shard_id) from None
         return _lease_of(answer["Attributes"])
 
     def _key(self, lease_key: str) -> dict[str, Any]:
@@ -277,8 +277,8 @@ def _check_failed_condition(error: ClientError) -> None:
         raise error
 
 
-def _lease_of(item: dict[str, Any]) -> Lease:
-    return Lease(
+def _lease_of(item: dict[str, Any]) -> ShardLease:
+    return ShardLease(
         shard_id=item["leaseKey"]["S"],
         parent_id=item.get("parentShardId", {}).get("S"),
         checkpoint=item["checkpoint"]["S"],
@@ -293,7 +293,7 @@ class MemoryLeases:
     """Leases of a single worker in memory, for `tail`."""
 
     def __init__(self) -> None:
-        self._leases: dict[str, Lease] = {}
+        self._leases: dict[str, ShardLease] = {}
 
     def ensure(self) -> None:
         pass
@@ -301,30 +301,30 @@ class MemoryLeases:
     def begin(self, start: GroupStart) -> GroupStart:
         return start
 
-    def all(self) -> dict[str, Lease]:
+    def all(self) -> dict[str, ShardLease]:
         return dict(self._leases)
 
-    def create(self, lease: Lease) -> bool:
+    def create(self, lease: ShardLease) -> bool:
         return self._leases.setdefault(lease.shard_id, lease) is lease
 
-    def take(self, lease: Lease, worker: str) -> Lease | None:
+    def take(self, lease: ShardLease, worker: str) -> ShardLease | None:
         return self._store(replace(lease, owner=worker, switches=lease.switches + 1))
 
-    def request(self, lease: Lease, worker: str) -> bool:
+    def request(self, lease: ShardLease, worker: str) -> bool:
         return False
 
-    def renew(self, lease: Lease) -> Lease:
+    def renew(self, lease: ShardLease) -> ShardLease:
         return self._leases[lease.shard_id]
 
-    def checkpoint(self, lease: Lease, checkpoint: str) -> Lease:
+    def checkpoint(self, lease: ShardLease, checkpoint: str) -> ShardLease:
         return self._store(replace(lease, checkpoint=checkpoint))
 
-    def give(self, lease: Lease, worker: str | None) -> None:
+    def give(self, lease: ShardLease, worker: str | None) -> None:
         self._store(replace(lease, owner=worker))
 
-    def delete(self, lease: Lease) -> bool:
+    def delete(self, lease: ShardLease) -> bool:
         return self._leases.pop(lease.shard_id, None) is not None
 
-    def _store(self, lease: Lease) -> Lease:
+    def _store(self, lease: ShardLease) -> ShardLease:
         self._leases[lease.shard_id] = lease
         return lease

@@ -7,7 +7,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from faradisc.tools.consumers.events import Record, record_of
-from faradisc.tools.consumers.leases import LATEST, TRIM_HORIZON, Lease
+from faradisc.tools.consumers.leases import LATEST, TRIM_HORIZON, ShardLease
 from faradisc.tools.consumers.statistics import Statistics
 from faradisc.tools.consumers.tables import error_code
 
@@ -26,7 +26,7 @@ _RETRYABLE = frozenset(
 )
 
 
-class Unavailable(Exception):
+class StreamUnavailable(Exception):
     """The stream cannot be read at the moment."""
 
 
@@ -42,7 +42,7 @@ class ShardReader:
         self,
         client: Any,
         stream_arn: str,
-        lease: Lease,
+        lease: ShardLease,
         statistics: Statistics,
         *,
         latest_is_ms: int | None = None,
@@ -73,7 +73,7 @@ class ShardReader:
             if page is not None:
                 break
         else:
-            raise Unavailable(f"{self._shard_id} does not accept its own iterators")
+            raise StreamUnavailable(f"{self._shard_id} does not accept its own iterators")
         records = [record_of(raw, self._stream_arn) for raw in page["Records"]]
         if records:
             self._position = records[-1].sequence_number
@@ -91,14 +91,14 @@ class ShardReader:
             self._recover(error)
             return None
         except BotoCoreError as error:
-            raise Unavailable(str(error)) from error
+            raise StreamUnavailable(str(error)) from error
 
     def _recover(self, error: ClientError) -> None:
         """Drops the iterator, so that the next read gets a new one. Raises Unavailable, ClientError."""
         code = error_code(error)
         if code in _RETRYABLE:
             self._statistics.add("throttled")
-            raise Unavailable(code) from error
+            raise StreamUnavailable(code) from error
         self._iterator = None
         if code == "TrimmedDataAccessException":
             self._skip_gap()
@@ -119,7 +119,7 @@ class ShardReader:
             code = error_code(error)
             if code in _RETRYABLE:
                 self._statistics.add("throttled")
-                raise Unavailable(code) from error
+                raise StreamUnavailable(code) from error
             if code == "TrimmedDataAccessException":
                 self._skip_gap()
                 return self._request_iterator(ShardIteratorType=TRIM_HORIZON)
@@ -131,7 +131,7 @@ class ShardReader:
                 return self._request_iterator(ShardIteratorType=LATEST)
             raise
         except BotoCoreError as error:
-            raise Unavailable(str(error)) from error
+            raise StreamUnavailable(str(error)) from error
 
     def _position_parameters(self) -> dict[str, Any]:
         if self._position == LATEST and self._latest_is_ms is not None:

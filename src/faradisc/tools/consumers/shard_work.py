@@ -12,9 +12,9 @@ from concurrent.futures import Executor
 from concurrent.futures import wait as wait_for
 
 from faradisc.clock import Clock
-from faradisc.tools.consumers.delivery import Batch, Delivery
+from faradisc.tools.consumers.delivery import DeliveredBatch, Delivery
 from faradisc.tools.consumers.events import Record
-from faradisc.tools.consumers.leases import SHARD_END, Lease, LeaseLost, Leases
+from faradisc.tools.consumers.leases import SHARD_END, ShardLease, ShardLeaseLost, ShardLeases
 from faradisc.tools.consumers.reader import ShardReader
 from faradisc.tools.consumers.settings import BATCH_BYTES_MAX, ConsumerSettings
 from faradisc.tools.consumers.statistics import Statistics
@@ -23,11 +23,11 @@ from faradisc.tools.consumers.statistics import Statistics
 class ShardWork:
     def __init__(
         self,
-        lease: Lease,
+        lease: ShardLease,
         *,
         reader: ShardReader,
         delivery: Delivery,
-        leases: Leases,
+        leases: ShardLeases,
         settings: ConsumerSettings,
         clock: Clock,
         statistics: Statistics,
@@ -44,7 +44,7 @@ class ShardWork:
         self._stopping = stopping
         self._buffer: list[Record] = []
         self._buffer_since_ns = 0
-        self._batch: Batch | None = None
+        self._batch: DeliveredBatch | None = None
         self.renewed_ns = clock.now_ns()
         """Time of the last successful renewal, set by the consumer."""
         self.handoff_to: str | None = None
@@ -65,7 +65,7 @@ class ShardWork:
         return self.lost or self.ended
 
     @property
-    def lease(self) -> Lease:
+    def lease(self) -> ShardLease:
         return self._lease
 
     def round(self, queues: Executor | None = None) -> bool:
@@ -117,7 +117,7 @@ class ShardWork:
         self.caught_up = not records and not self._buffer
         return bool(records)
 
-    def _next_batch(self, now_ns: int) -> Batch | None:
+    def _next_batch(self, now_ns: int) -> DeliveredBatch | None:
         """Returns the batch that is due, or None."""
         size = 0
         count = 0
@@ -130,7 +130,7 @@ class ShardWork:
         if not count or not (full or now_ns >= self._window_end_ns):
             return None
         records, self._buffer = self._buffer[:count], self._buffer[count:]
-        return Batch(records, self._settings.parallel)
+        return DeliveredBatch(records, self._settings.parallel)
 
     @property
     def _window_end_ns(self) -> int:
@@ -150,7 +150,7 @@ class ShardWork:
 
     # --- Delivering ------------------------------------------------------------------------------
 
-    def _deliver(self, batch: Batch, queues: Executor | None) -> None:
+    def _deliver(self, batch: DeliveredBatch, queues: Executor | None) -> None:
         waiting = [queue for queue in batch.queues if not queue.done]
         if queues is None or len(waiting) == 1:
             for queue in waiting:
@@ -161,7 +161,7 @@ class ShardWork:
             for each in running:
                 each.result()
         if self.lost:
-            raise LeaseLost(self.shard_id)
+            raise ShardLeaseLost(self.shard_id)
 
     def _may_continue(self) -> bool:
         return not self.lost and not self._stopping()

@@ -19,7 +19,7 @@ from faradisc.tools.console.endpoint import Endpoint, Failure
 from faradisc.tools.mcp.reading import READS
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plans
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 
 Hours = Annotated[int, Field(ge=1, le=24, description="Of the endpoint's metrics.")]
@@ -78,7 +78,7 @@ def add_judging(server: MCPServer, endpoint: Endpoint) -> None:
         return {"plans": [_summary(outcome) for outcome in outcomes]}
 
 
-def _summary(outcome: Outcome) -> dict[str, Any]:
+def _summary(outcome: PlanOutcome) -> dict[str, Any]:
     whole = outcome.to_json()
     members = ("headline", "verdict", "totals", "hot_keys", "costs", "budgets", "assumptions")
     return {"title": outcome.title, **{name: whole[name] for name in members}}

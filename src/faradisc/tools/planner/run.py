@@ -23,8 +23,8 @@ from faradisc.tools.planner.results.outcome import (
     DirectionSeries,
     ItemCollection,
     Number,
-    Outcome,
     PartitionSeries,
+    PlanOutcome,
     ResourceOutcome,
     Series,
     Skipped,
@@ -70,7 +70,7 @@ def run(
     engine: Engine | None = None,
     trace: Trace | None = None,
     arrivals: int | None = None,
-) -> Outcome:
+) -> PlanOutcome:
     """Runs a plan, or a trace on a plan's tables.
 
     Equal plans and seeds give equal outcomes, byte for byte. A trace always runs by discrete events.
@@ -118,7 +118,7 @@ def run(
     skipped = plan.skipped
     if trace is not None:
         skipped = Skipped(trace.skipped, trace.lines_read, tuple(trace.mistakes))
-    return Outcome(
+    return PlanOutcome(
         name=plan.name,
         description=plan.description,
         file=plan.file,

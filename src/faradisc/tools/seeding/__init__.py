@@ -11,8 +11,8 @@ applying.py        creates the tables and puts the items by ordinary requests
 calling.py         makes these requests to a database of this process
 """
 
-from faradisc.tools.seeding.applying import Outcome, apply
+from faradisc.tools.seeding.applying import SeedingOutcome, apply
 from faradisc.tools.seeding.reading import read_seed
 from faradisc.tools.seeding.seed import LocatedError, Seed
 
-__all__ = ["LocatedError", "Outcome", "Seed", "apply", "read_seed"]
+__all__ = ["LocatedError", "Seed", "SeedingOutcome", "apply", "read_seed"]

@@ -27,7 +27,7 @@ Caller = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 @dataclass(slots=True)
-class Outcome:
+class SeedingOutcome:
     created: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -39,7 +39,7 @@ class Outcome:
 
 async def apply(
     seed: Seed, call: Caller, pause: Callable[[], Awaitable[None]], *, replace: bool = False
-) -> Outcome:
+) -> SeedingOutcome:
     """Creates the tables and items of a seed; nothing if the seed or its files of items have errors.
 
     pause: waits between two polls of a table.
@@ -57,7 +57,7 @@ async def apply(
 
 class _Loader:
     def __init__(self, seed: Seed, call: Caller, pause: Callable[[], Awaitable[None]]) -> None:
-        self.outcome = Outcome()
+        self.outcome = SeedingOutcome()
         self._call = call
         self._pause = pause
         self._seed = seed

@@ -9,12 +9,12 @@ import orjson
 
 from faradisc.errors import RequestRejected
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.tools.seeding.applying import Outcome
+from faradisc.tools.seeding.applying import SeedingOutcome
 
 SHOWN_MAX = 20
 
 
-class Caller:
+class SeedingCaller:
     def __init__(self, answer: Callable[[HttpRequest], Awaitable[HttpResponse]], region: str) -> None:
         """answer: answers a request without verifying who has signed it."""
         scope = f"SEED/20260101/{region}/dynamodb/aws4_request"
@@ -39,7 +39,7 @@ class Caller:
         return document
 
 
-def errors_in(directory: str, outcome: Outcome) -> str:
+def errors_in(directory: str, outcome: SeedingOutcome) -> str:
     """Returns the errors of a seed, each on a line of its own."""
     listed = [f"\n  {directory}/{error}" for error in outcome.errors[:SHOWN_MAX]]
     if len(outcome.errors) > SHOWN_MAX:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from faradisc.tools.seeding.intrinsics import Template, Unknown
+from faradisc.tools.seeding.intrinsics import Template, UnknownIntrinsic
 from faradisc.tools.seeding.seed import LocatedError, Location, SeedError, TableSeed, select
 from faradisc.tools.seeding.shapes import add_later, fitted
 
@@ -92,7 +92,7 @@ def _table(name: str, properties: dict[str, Any], location: Location) -> TableSe
         raise SeedError(f"a table has no property {', '.join(unknown)}.")
     notes = [f"{each} is ignored" for each in _IGNORED if each in properties]
     used = {each: value for each, value in properties.items() if each not in _IGNORED}
-    if isinstance(used.get("TableName", ""), Unknown):
+    if isinstance(used.get("TableName", ""), UnknownIntrinsic):
         notes.append(f"its name depends on {used['TableName'].expression}, so it is called {name}")
         used["TableName"] = name
     _check_known(used, "")
@@ -154,7 +154,7 @@ def _simple_table(name: str, properties: dict[str, Any], location: Location) -> 
 
 def _check_known(value: Any, path: str) -> None:
     """Raises SeedError for a value that needs a deployment."""
-    if isinstance(value, Unknown):
+    if isinstance(value, UnknownIntrinsic):
         raise SeedError(
             f"{path} depends on {value.expression}, which has no value in the template; "
             "use --parameter if it is a parameter."

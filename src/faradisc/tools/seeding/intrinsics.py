@@ -1,8 +1,8 @@
 """Evaluates the functions of CloudFormation templates.
 
 Parameters have their defaults or given values, pseudo parameters those of a local account. What needs a
-deployment (an attribute of another resource, an export of another stack) is `Unknown`. The work for one
-resource is limited: thirty lines of references that each name the line before twice stand for a billion
+deployment (an attribute of another resource, an export of another stack) is `UnknownIntrinsic`. The work for
+one resource is limited: thirty lines of references that each name the line before twice stand for a billion
 references.
 
 Source: the CloudFormation template reference, "Intrinsic functions" and "Pseudo parameters".
@@ -38,7 +38,7 @@ class Absent:
     """AWS::NoValue: the member does not exist."""
 
 
-class Unknown:
+class UnknownIntrinsic:
     """A value that needs a deployment."""
 
     def __init__(self, expression: str) -> None:
@@ -79,7 +79,7 @@ class Template:
             value = parameters.get(name, default)
             if isinstance(value, str) and "List" in str(declared.get("Type", "")):
                 value = [each.strip() for each in value.split(",")]
-            self._values[name] = Unknown(f"the parameter {name}") if value is None else value
+            self._values[name] = UnknownIntrinsic(f"the parameter {name}") if value is None else value
 
     def value(self, raw: Any) -> Any:
         """Evaluates a part of the template to plain values, ABSENT or Unknown.
@@ -128,7 +128,7 @@ class Template:
                 return self._selected(argument)
             case "Split":
                 delimiter, text = self._arguments(name, argument, 2)
-                return text if isinstance(text, Unknown) else str(text).split(str(delimiter))
+                return text if isinstance(text, UnknownIntrinsic) else str(text).split(str(delimiter))
             case "If":
                 condition, then, otherwise = _listed(name, argument, 3)
                 return self.value(then if self.holds(condition) else otherwise)
@@ -138,8 +138,8 @@ class Template:
                 return self.holds(argument)
             case "Equals":
                 left, right = self._arguments(name, argument, 2)
-                if isinstance(left, Unknown) or isinstance(right, Unknown):
-                    return left if isinstance(left, Unknown) else right
+                if isinstance(left, UnknownIntrinsic) or isinstance(right, UnknownIntrinsic):
+                    return left if isinstance(left, UnknownIntrinsic) else right
                 return str(left) == str(right)
             case "Not":
                 (condition,) = _listed(name, argument, 1)
@@ -147,7 +147,7 @@ class Template:
             case "And" | "Or" if isinstance(argument, list):
                 held = [self.holds(each) for each in argument]
                 return all(held) if name == "Fn::And" else any(held)
-        return Unknown(f"{name} {argument}")
+        return UnknownIntrinsic(f"{name} {argument}")
 
     def _reference(self, name: str) -> Any:
         if name == "AWS::NoValue":
@@ -161,7 +161,7 @@ class Template:
             # The reference to a table is its name; a table without one is named like its resource here.
             if str(resource.get("Type", "")).startswith(("AWS::DynamoDB::", "AWS::Serverless::SimpleTable")):
                 return self.value(table_name) if table_name is not None else name
-            return Unknown(f"the resource {name}")
+            return UnknownIntrinsic(f"the resource {name}")
         raise SeedError(f"There is no parameter or resource {name}.")
 
     def _substituted(self, argument: Any) -> Any:
@@ -175,8 +175,8 @@ class Template:
             if name in names:
                 values[name] = self.value(names[name])
             else:
-                values[name] = Unknown(name) if "." in name else self._reference(name)
-            if isinstance(values[name], Unknown):
+                values[name] = UnknownIntrinsic(name) if "." in name else self._reference(name)
+            if isinstance(values[name], UnknownIntrinsic):
                 return values[name]
 
         def shown(each: re.Match[str]) -> str:
@@ -188,9 +188,9 @@ class Template:
 
     def _joined(self, argument: Any) -> Any:
         delimiter, values = self._arguments("Fn::Join", argument, 2)
-        if isinstance(values, Unknown):
+        if isinstance(values, UnknownIntrinsic):
             return values
-        unknown = next((each for each in values if isinstance(each, Unknown)), None)
+        unknown = next((each for each in values if isinstance(each, UnknownIntrinsic)), None)
         if unknown is not None:
             return unknown
         self.budget.spend(len(str(delimiter)) * len(values), "Fn::Join")  # the values are counted already
@@ -198,7 +198,7 @@ class Template:
 
     def _selected(self, argument: Any) -> Any:
         index, values = self._arguments("Fn::Select", argument, 2)
-        if isinstance(values, Unknown):
+        if isinstance(values, UnknownIntrinsic):
             return values
         try:
             return values[int(index)]
@@ -208,7 +208,7 @@ class Template:
     def _found_in_map(self, argument: Any) -> Any:
         map_name, first, second = self._arguments("Fn::FindInMap", argument, 3)
         for each in (map_name, first, second):
-            if isinstance(each, Unknown):
+            if isinstance(each, UnknownIntrinsic):
                 return each
         try:
             return self.value(self._mappings[map_name][first][second])

@@ -39,7 +39,7 @@ _IMPORTABLE = frozenset(
 
 
 @dataclass(slots=True)
-class Outcome:
+class ImportOutcome:
     items: int = 0
     errors: list[dict[str, Any]] = field(default_factory=list)
     """File, number and reason of rejected records; the first ERRORS_MAX of them."""
@@ -79,7 +79,9 @@ def _has_namesakes(file: InputFile) -> bool:
     return len([each for each in file.path.parent.iterdir() if each.name.startswith(file.path.name)]) > 1
 
 
-def import_new(target: Directory, given: Input, definition: dict[str, Any], progress: Progress) -> Outcome:
+def import_new(
+    target: Directory, given: Input, definition: dict[str, Any], progress: Progress
+) -> ImportOutcome:
     """Runs ImportTable step by step. Raises TableUnusable when it fails; then there is no table."""
     root = (given.export or given.files[0].path).absolute().parent
     prefix = f"{given.export.name}/data/" if given.export is not None else given.files[0].path.name
@@ -104,7 +106,7 @@ def import_new(target: Directory, given: Input, definition: dict[str, Any], prog
         progress.add(shown["ProcessedItemCount"] - before["ProcessedItemCount"], read, read)
     if shown["ImportStatus"] != "COMPLETED" and shown["FailureCode"] != INVALID_ITEMS:
         raise TableUnusable(f"{shown['FailureCode']}: {shown['FailureMessage']}")
-    return Outcome(shown["ImportedItemCount"], _errors_of(target, arn), shown["ErrorCount"])
+    return ImportOutcome(shown["ImportedItemCount"], _errors_of(target, arn), shown["ErrorCount"])
 
 
 def _errors_of(target: Directory, arn: str) -> list[dict[str, Any]]:
@@ -133,7 +135,7 @@ def put_all(
     *,
     masker: Masker,
     progress: Progress,
-) -> Outcome:
+) -> ImportOutcome:
     """Writes the items of the files by BatchWriteItem; items with one key keep their order.
 
     Raises Damaged before anything is written; TableUnusable, RequestRejected, Unreachable, BadRules.
@@ -146,7 +148,7 @@ def put_all(
     masker.check_keys(names)
     types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
     keys = KeyAttributes(types, frozenset(types) - frozenset(names))
-    outcome = Outcome()
+    outcome = ImportOutcome()
     with ExitStack() as pools:
         queues = _Queues(target, table, names, pools, outcome)
         for file in given.files:
@@ -194,7 +196,7 @@ class _Queues:
     order."""
 
     def __init__(
-        self, target: Endpoint, table: str, names: tuple[str, ...], pools: ExitStack, outcome: Outcome
+        self, target: Endpoint, table: str, names: tuple[str, ...], pools: ExitStack, outcome: ImportOutcome
     ) -> None:
         self._names = names
         self._outcome = outcome

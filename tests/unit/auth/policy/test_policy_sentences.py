@@ -23,7 +23,7 @@ from policy_cases import (
 )
 
 from faradisc.auth.policy.evaluate import evaluate, matching
-from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, Request, Statement
+from faradisc.auth.policy.model import CompiledPolicy, Decision, Policies, PolicyStatement, Request
 
 ALL, NONE = allow("*"), allow("s3:*")
 BECAUSE = "because no {} allows the dynamodb:GetItem action".format
@@ -102,7 +102,7 @@ def test_a_failing_evaluation_denies() -> None:
     def fail(_action: str, _request: Request) -> bool:
         raise ZeroDivisionError("a bug")
 
-    broken = CompiledPolicy("identity", "p", (Statement("s", True, fail, None),), (), frozenset())
+    broken = CompiledPolicy("identity", "p", (PolicyStatement("s", True, fail, None),), (), frozenset())
     request = request_of(Case("", ("alice", "GetItem", T), "allow", ""))
     decision = evaluate(request, Policies([broken]))
     assert not decision.allowed

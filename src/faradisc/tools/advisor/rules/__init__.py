@@ -23,24 +23,28 @@ from faradisc.tools.advisor.traffic import TableTraffic, Traffic
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AdvisorRule:
     name: str
     find: Callable[[Traffic, TableTraffic], Iterator[Finding]]
     practice: str
 
 
 RULES = (
-    Rule("scan", scans.find, "Do not rely on Scan for what users wait for; use Get and Query."),
-    Rule("hot-key", hot_keys.find, "Do not send most of the traffic to one partition key; shard it."),
-    Rule("index-throughput", index_throughput.find, "An index must take the writes of its table."),
-    Rule("large-item", large_items.find, "Keep items far below 400 KB; move large values out."),
-    Rule("cold-data", cold_data.find, "Keep hot items small; separate what rarely changes."),
-    Rule("many-requests", many_requests.find, "Serve a page by one Query, not by a request for each item."),
-    Rule("unread-index", unread_indexes.find, "Add an index only for an access pattern that needs it."),
-    Rule("projection", projections.find, "Do not copy all attributes into every index."),
-    Rule("recovery", recovery.find, "Do not go without point-in-time recovery."),
-    Rule("time-to-live", time_to_live.find, "Let items that lose their value expire."),
-    Rule(
+    AdvisorRule("scan", scans.find, "Do not rely on Scan for what users wait for; use Get and Query."),
+    AdvisorRule("hot-key", hot_keys.find, "Do not send most of the traffic to one partition key; shard it."),
+    AdvisorRule("index-throughput", index_throughput.find, "An index must take the writes of its table."),
+    AdvisorRule("large-item", large_items.find, "Keep items far below 400 KB; move large values out."),
+    AdvisorRule("cold-data", cold_data.find, "Keep hot items small; separate what rarely changes."),
+    AdvisorRule(
+        "many-requests", many_requests.find, "Serve a page by one Query, not by a request for each item."
+    ),
+    AdvisorRule(
+        "unread-index", unread_indexes.find, "Add an index only for an access pattern that needs it."
+    ),
+    AdvisorRule("projection", projections.find, "Do not copy all attributes into every index."),
+    AdvisorRule("recovery", recovery.find, "Do not go without point-in-time recovery."),
+    AdvisorRule("time-to-live", time_to_live.find, "Let items that lose their value expire."),
+    AdvisorRule(
         "capacity-mode", capacity_mode.find, "On demand for unknown traffic; provisioned for steady traffic."
     ),
 )

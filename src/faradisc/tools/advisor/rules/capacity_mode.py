@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
 from faradisc.tools.advisor.findings import Effect, Finding, cents, of_month, of_provisioned, prices_of
-from faradisc.tools.advisor.traffic import Demand, TableTraffic, Traffic
+from faradisc.tools.advisor.traffic import ObservedDemand, TableTraffic, Traffic
 from faradisc.tools.planner.plan_file.plan import Scaling
 from faradisc.tools.planner.results.cost import scaled_minutes
 from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
@@ -76,7 +76,7 @@ def _scaled(traffic: Traffic, table: TableTraffic) -> tuple[Decimal, bool]:
     return cost, throttled * 100 > THROTTLED_PERCENT * offered
 
 
-def _minutes(traffic: Traffic, demand: Demand) -> list[int]:
+def _minutes(traffic: Traffic, demand: ObservedDemand) -> list[int]:
     wanted = -(-traffic.duration_s // 60)
     return [demand.minutes.get(minute, 0) * traffic.times for minute in range(wanted)]
 

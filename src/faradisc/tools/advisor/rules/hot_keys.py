@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from faradisc.capacity.config import Direction
 from faradisc.tools.advisor.findings import Effect, Finding, Level
-from faradisc.tools.advisor.traffic import Demand, KeyLoad, TableTraffic, Traffic
+from faradisc.tools.advisor.traffic import KeyLoad, ObservedDemand, TableTraffic, Traffic
 from faradisc.tools.planner.results.hot_keys import NEAR_PERCENT, arithmetic, shards
 
 SHARE_PERCENT = 30
@@ -30,7 +30,7 @@ def _judged(
     index: str | None,
     *,
     direction: Direction,
-    demand: Demand,
+    demand: ObservedDemand,
     key: KeyLoad,
 ) -> Finding | None:
     peak = key.peak_units * traffic.times

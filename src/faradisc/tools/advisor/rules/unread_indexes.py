@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from faradisc.tools.advisor.definitions import IndexDefinition
 from faradisc.tools.advisor.findings import Effect, Finding, cents, count, of_provisioned, saved
-from faradisc.tools.advisor.traffic import Demand, TableTraffic, Traffic
+from faradisc.tools.advisor.traffic import ObservedDemand, TableTraffic, Traffic
 
 WRITES_MIN = 20
 
@@ -39,7 +39,9 @@ client.update_table(
         )
 
 
-def _without(traffic: Traffic, table: TableTraffic, index: IndexDefinition, written: Demand) -> Effect:
+def _without(
+    traffic: Traffic, table: TableTraffic, index: IndexDefinition, written: ObservedDemand
+) -> Effect:
     """Returns what deletion saves: the index's units, or all that is provisioned for it."""
     words = "without the index, and its storage"
     effect = saved(traffic, table.definition, words, write_half=written.half_units)

@@ -39,7 +39,7 @@ class Date(Members):
         return {"period": text}
 
 
-class Sequential(Members):
+class SequentialKeys(Members):
     items_per_key: Annotated[int, Field(ge=1), Example("items_per_key: 100")]
 
 
@@ -77,7 +77,7 @@ class Keys(Members):
     single: Text | None = None
     weighted: Annotated[dict[str, Amount], AfterValidator(_check_weights)] | None = None
     date: Date | None = None
-    sequential: Sequential | None = None
+    sequential: SequentialKeys | None = None
     file: Annotated[Any, BeforeValidator(_read_file)] = None
     suffixes: Suffixes = 1
 

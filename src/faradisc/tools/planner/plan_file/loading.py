@@ -31,8 +31,8 @@ from faradisc.tools.planner.plan_file.fields import (
 )
 from faradisc.tools.planner.plan_file.key_file import LinesOf, no_files
 from faradisc.tools.planner.plan_file.plan import BUDGETS, DURATION_MAX_S, START_S, FlowPlan, Plan, TablePlan
-from faradisc.tools.planner.plan_file.tables import Modelled, Table
-from faradisc.tools.planner.plan_file.traffic import ClassMember, RetriesMember, Stream
+from faradisc.tools.planner.plan_file.tables import Modelled, PlanTable
+from faradisc.tools.planner.plan_file.traffic import ClassMember, RetriesMember, StreamPlan
 from faradisc.tools.planner.results.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1
 from faradisc.tools.planner.traces.trace_format import epoch_seconds
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
@@ -70,8 +70,8 @@ class PlanFile(Modelled):
     duration: Seconds = 0
     seed: Count = 1
     retries: RetriesMember | None = None
-    tables: Annotated[dict[str, Table], Example("tables: {Orders: {mode: on-demand}}")]
-    traffic: list[Stream] = []
+    tables: Annotated[dict[str, PlanTable], Example("tables: {Orders: {mode: on-demand}}")]
+    traffic: list[StreamPlan] = []
     classes: dict[str, ClassMember] = {}
     budgets: Annotated[dict[str, Amount], members_of(BUDGETS)] = {}
     prices: Annotated[

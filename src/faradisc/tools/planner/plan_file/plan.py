@@ -24,7 +24,7 @@ from faradisc.tools.planner.plan_file.fields import (
 )
 from faradisc.tools.planner.results.outcome import Skipped
 from faradisc.tools.planner.results.prices import US_EAST_1, Prices
-from faradisc.tools.planner.workload.arrival_rates import MICRO, Rate
+from faradisc.tools.planner.workload.arrival_rates import MICRO, ArrivalRate
 from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
 
@@ -114,7 +114,7 @@ class Rates:
     write_scaling: Scaling | None = None
 
 
-class Change(Members):
+class PlanChange(Members):
     """An UpdateTable call of the plan."""
 
     at_s: Annotated[Seconds, Field(alias="at"), Example("at: 30m")]
@@ -124,7 +124,7 @@ class Change(Members):
     mode: Mode | None = None
 
     @model_validator(mode="after")
-    def _check(self) -> Change:
+    def _check(self) -> PlanChange:
         if self.read_units is None and self.write_units is None and not self.to_on_demand:
             raise mistake("this changes nothing", "Add read:, write: or mode: on-demand.")
         return self
@@ -163,7 +163,7 @@ class TablePlan:
     """At the beginning of the run, evenly spread."""
     item_bytes: int = 1024
     partitions: int | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[PlanChange, ...] = ()
     infrequent: bool = False
     recovery: bool = False
 
@@ -196,7 +196,7 @@ class FlowPlan:
     table: str
     index: str | None
     operation: str
-    rate: Rate
+    rate: ArrivalRate
     share: Fraction
     """Of the rate that is this kind of request."""
     keys: KeyModel

@@ -25,9 +25,9 @@ from faradisc.tools.planner.plan_file.plan import (
 )
 from faradisc.tools.planner.plan_file.plan_of_trace import some
 from faradisc.tools.planner.results.outcome import Skipped
-from faradisc.tools.planner.traces.rate_file import OPERATIONS, Kind, PerSecond, RateTrace
+from faradisc.tools.planner.traces.rate_file import OPERATIONS, PerSecond, RateKind, RateTrace
 from faradisc.tools.planner.traces.trace_format import READS, WRITES
-from faradisc.tools.planner.workload.key_distributions import ONE, Fixed, KeyModel, Shape, Sort
+from faradisc.tools.planner.workload.key_distributions import ONE, Fixed, KeyModel, KeyShape, Sort
 from faradisc.tools.planner.workload.retries import Retries
 
 _UNIT_BYTES = 1024
@@ -100,7 +100,7 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
 def _unknown_class(client: Retries) -> ClassPlan:
     """Returns a class with evenly spread keys, for one that the plan does not describe."""
     choices: tuple[Sort, ...] = ("one", "spread")
-    keys: dict[Sort, KeyModel] = {sort: Fixed(Shape((), ONE, sort), "evenly spread") for sort in choices}
+    keys: dict[Sort, KeyModel] = {sort: Fixed(KeyShape((), ONE, sort), "evenly spread") for sort in choices}
     return ClassPlan(keys, None, None, False, "replace", Fraction(1), client)
 
 
@@ -115,7 +115,7 @@ def _skipped(trace: RateTrace, known_targets: list[tuple[str, str | None]]) -> S
     return Skipped(mine.skipped, mine.lines_read, tuple(mine.mistakes))
 
 
-def _check_classes(plan: Plan, used: Mapping[Kind, PerSecond]) -> None:
+def _check_classes(plan: Plan, used: Mapping[RateKind, PerSecond]) -> None:
     """Raises PlanError for a class that the file lacks, and for members that its operations do not use."""
     operations: dict[str, set[str]] = {}
     for kind in used:
@@ -131,7 +131,7 @@ def _check_classes(plan: Plan, used: Mapping[Kind, PerSecond]) -> None:
                 raise PlanError(plan.file, each.lines[member], what, "Leave it out.")
 
 
-def _flow(plan: Plan, table: TablePlan, kind: Kind, rate: PerSecond, of: ClassPlan) -> FlowPlan:
+def _flow(plan: Plan, table: TablePlan, kind: RateKind, rate: PerSecond, of: ClassPlan) -> FlowPlan:
     operation = OPERATIONS[kind.operation]
     sorted_here = table.sort_key or kind.index is not None
     sort: Sort = of.sort or ("spread" if sorted_here else "one")
@@ -179,7 +179,7 @@ def _flow(plan: Plan, table: TablePlan, kind: Kind, rate: PerSecond, of: ClassPl
     )
 
 
-def _of_classes(plan: Plan, flows: tuple[FlowPlan, ...], used: Mapping[Kind, PerSecond]) -> list[str]:
+def _of_classes(plan: Plan, flows: tuple[FlowPlan, ...], used: Mapping[RateKind, PerSecond]) -> list[str]:
     """Returns what is assumed of the classes' keys."""
     names = list(dict.fromkeys(kind.key_class for kind in used))
     words = {kind.key_class: flow.keys.words for kind, flow in zip(used, flows, strict=True)}

@@ -23,7 +23,7 @@ from faradisc.tools.planner.plan_file.fields import (
     reader,
 )
 from faradisc.tools.planner.plan_file.keys import Keys, SortField
-from faradisc.tools.planner.plan_file.plan import Change, IndexPlan, Mode, Rates, Scaling, TablePlan
+from faradisc.tools.planner.plan_file.plan import IndexPlan, Mode, PlanChange, Rates, Scaling, TablePlan
 
 KEYS_ONLY_BYTES = 100
 """Size of an index entry without projected attributes. Assumed."""
@@ -59,25 +59,25 @@ class Modelled(Members):
         return config.with_partition_caps(*self.partition_caps) if self.partition_caps else config
 
 
-class Warm(Members):
+class WarmPlan(Members):
     read: Count = 12_000
     write: Count = 4_000
 
 
-class AutoScaling(Members):
+class AutoScalingPlan(Members):
     read: Scaling | None = None
     write: Scaling | None = None
 
 
-class Throughput(Members):
+class ThroughputPlan(Members):
     """Members that a table and a global index share."""
 
     read: Units = 1
     write: Units = 1
     max_read: Units | None = None
     max_write: Units | None = None
-    warm: Warm | None = None
-    auto_scaling: AutoScaling | None = None
+    warm: WarmPlan | None = None
+    auto_scaling: AutoScalingPlan | None = None
     partitions: Partitions | None = None
 
     def check_mode(self, on_demand: bool, at: Path = ()) -> None:
@@ -93,7 +93,7 @@ class Throughput(Members):
         if on_demand:
             warm = (self.warm.read, self.warm.write) if self.warm else None
             return Rates(True, max_read=self.max_read, max_write=self.max_write, warm=warm)
-        both = self.auto_scaling or AutoScaling()
+        both = self.auto_scaling or AutoScalingPlan()
         return Rates(
             False,
             read_units=self.read,
@@ -123,7 +123,7 @@ class Projected(Members):
         return None if self.projection == "all" else self.entry_size
 
 
-class GlobalIndex(Throughput, Projected):
+class GlobalIndex(ThroughputPlan, Projected):
     keys: Keys | None = None
     sort: SortField = "spread"
 
@@ -153,14 +153,14 @@ def _at_most(most: int, what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-class Table(Modelled, Throughput):
+class PlanTable(Modelled, ThroughputPlan):
     mode: Mode | None = None
     sort_key: bool = False
     items: Count = 0
     item_size: ItemSize = 1024
     indexes: Annotated[dict[str, GlobalIndex], _at_most(GSI_PER_TABLE_MAX, "global indexes")] = {}
     local_indexes: Annotated[dict[str, LocalIndex], _at_most(LSI_PER_TABLE_MAX, "local indexes")] = {}
-    changes: list[Change] = []
+    changes: list[PlanChange] = []
     table_class: Annotated[str, choice("standard", "infrequent-access"), Field(alias="class")] = "standard"
     point_in_time_recovery: bool = False
 
@@ -171,7 +171,7 @@ class Table(Modelled, Throughput):
         return self.mode == "on-demand"
 
     @model_validator(mode="after")
-    def _check_table(self) -> Table:
+    def _check_table(self) -> PlanTable:
         self.check_mode(self.on_demand)
         for name, index in self.indexes.items():
             index.check_mode(self.on_demand, ["indexes", name])

@@ -35,7 +35,7 @@ from faradisc.tools.planner.plan_file.plan import (
     TablePlan,
 )
 from faradisc.tools.planner.workload import arrival_rates
-from faradisc.tools.planner.workload.arrival_rates import DAY_S, Rate
+from faradisc.tools.planner.workload.arrival_rates import DAY_S, ArrivalRate
 from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import ATTEMPTS_MAX, NO_RETRIES, Retries, legacy, standard
 
@@ -102,26 +102,26 @@ def _time_of_day(text: str) -> int:
     return int(hours) * 3600 + int(minutes) * 60
 
 
-class Daily(Members):
+class DailyPlan(Members):
     low: Annotated[PerSecond, Example("low: 100")]
     high: Annotated[PerSecond, Example("high: 1000")]
     peak: Annotated[int, reader(_time_of_day)] = 14 * 3600
 
     @model_validator(mode="after")
-    def _check_order(self) -> Daily:
+    def _check_order(self) -> DailyPlan:
         if self.high < self.low:
             raise mistake("high is below low", "Exchange them.", ["high"])
         return self
 
 
-class Spikes(Members):
+class SpikesPlan(Members):
     base: Annotated[PerSecond, Example("base: 100")]
     high: Annotated[PerSecond, Example("high: 1000")]
     every: Annotated[Seconds, Example("every: 10m")]
     lasting: Annotated[Seconds, Example("lasting: 30s")]
 
     @model_validator(mode="after")
-    def _check_length(self) -> Spikes:
+    def _check_length(self) -> SpikesPlan:
         if not 0 < self.lasting <= self.every:
             raise mistake("a spike is shorter than the time between two", "Write a shorter one.", ["lasting"])
         return self
@@ -137,14 +137,14 @@ class RateMember(Members):
     steps: Moments | None = None
     points: Moments | None = None
     ramp: Ramp | None = None
-    daily: Daily | None = None
-    spikes: Spikes | None = None
+    daily: DailyPlan | None = None
+    spikes: SpikesPlan | None = None
 
     @classmethod
     def written_out(cls, text: str) -> Any:
         return {"constant": text}
 
-    def rate(self, start_s: int) -> Rate:
+    def rate(self, start_s: int) -> ArrivalRate:
         """Returns the rate of a run that begins at `start_s`, epoch seconds."""
         if self.steps is not None:
             return arrival_rates.Steps(*_timed(self.steps))
@@ -153,11 +153,11 @@ class RateMember(Members):
         if (ramp := self.ramp) is not None:
             return arrival_rates.Points((0, ramp.over), (_micro(ramp.start), _micro(ramp.to)))
         if (daily := self.daily) is not None:
-            return arrival_rates.Daily(_micro(daily.low), _micro(daily.high), daily.peak, start_s % DAY_S)
+            return arrival_rates.DailyRate(_micro(daily.low), _micro(daily.high), daily.peak, start_s % DAY_S)
         if (spikes := self.spikes) is not None:
             ends = _micro(spikes.base), _micro(spikes.high)
-            return arrival_rates.Spikes(*ends, spikes.every, spikes.lasting)
-        return arrival_rates.Constant(_micro(self.constant or Decimal(0)))
+            return arrival_rates.SpikeRate(*ends, spikes.every, spikes.lasting)
+        return arrival_rates.ConstantRate(_micro(self.constant or Decimal(0)))
 
 
 def _micro(rate: Decimal) -> int:
@@ -202,7 +202,7 @@ class Requests(Members):
     retries: RetriesMember | None = None
 
 
-class Stream(Requests):
+class StreamPlan(Requests):
     """One stream of requests."""
 
     name: Text = ""
@@ -224,7 +224,7 @@ class Stream(Requests):
         return {self.operation: Decimal(1)} if self.operation else self.operations
 
     @model_validator(mode="after")
-    def _check_operations(self) -> Stream:
+    def _check_operations(self) -> StreamPlan:
         if self.operation and self.has("operations"):
             raise mistake("operation and operations exclude each other", "Keep one of them.", ["operations"])
         if not self.operation and not self.has("operations"):

@@ -8,13 +8,13 @@ from faradisc.charts.axes import Frame, ticks, time_axis, value_axis
 from faradisc.charts.buckets import peaks
 from faradisc.charts.markup import Child, Markup, element, join
 from faradisc.charts.page import section
-from faradisc.charts.plots import Series, area, figure
-from faradisc.charts.tables import Column, Row, Table
+from faradisc.charts.plots import PlotSeries, area, figure
+from faradisc.charts.tables import ChartTable, Column, Row
 from faradisc.charts.words import SPACE, count, duration, money, percent, units
 from faradisc.tools.planner.report.detail import Detail, cut, cut_paragraph
 from faradisc.tools.planner.report.heat import Run
 from faradisc.tools.planner.report.tables import result
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 
 
 def comparison(runs: Sequence[Run], detail: Detail) -> Markup:
@@ -30,9 +30,9 @@ def comparison(runs: Sequence[Run], detail: Detail) -> Markup:
     )
 
 
-def numbers(outcomes: Sequence[Outcome], detail: Detail) -> Table:
+def numbers(outcomes: Sequence[PlanOutcome], detail: Detail) -> ChartTable:
     """Returns a column for each outcome."""
-    rows: list[tuple[str, Callable[[Outcome], Child]]] = [
+    rows: list[tuple[str, Callable[[PlanOutcome], Child]]] = [
         ("verdict", lambda o: result(o.headline.holds)),
         ("time simulated", lambda o: duration(o.duration_s)),
         ("requests", lambda o: count(o.totals.offered)),
@@ -52,34 +52,36 @@ def numbers(outcomes: Sequence[Outcome], detail: Detail) -> Table:
     if not any(outcome.totals.cached for outcome in outcomes):
         rows = [row for row in rows if row[0] != "answered by a cache"]
     columns = [Column("", words=True), *(Column(cut(short_name(each), detail)) for each in outcomes)]
-    return Table("In numbers", columns, [Row((name, *(of(each) for each in outcomes))) for name, of in rows])
+    return ChartTable(
+        "In numbers", columns, [Row((name, *(of(each) for each in outcomes))) for name, of in rows]
+    )
 
 
-def short_name(outcome: Outcome) -> str:
+def short_name(outcome: PlanOutcome) -> str:
     return outcome.variant or outcome.name
 
 
-def _headline(outcome: Outcome, detail: Detail) -> Markup:
+def _headline(outcome: PlanOutcome, detail: Detail) -> Markup:
     words = f"{outcome.headline.words} {outcome.headline.change}".strip()
     name = element("b", cut(short_name(outcome), detail))
     return element("li", name, " ", result(outcome.headline.holds), ": ", cut_paragraph(words, detail))
 
 
-def _busiest(outcome: Outcome) -> str:
+def _busiest(outcome: PlanOutcome) -> str:
     used = max((each.busiest.percent for each in outcome.resources if each.busiest), default=0)
     return f"{percent(used)} of its limit"
 
 
-def _on_demand(outcome: Outcome) -> str:
+def _on_demand(outcome: PlanOutcome) -> str:
     return next((money(cost.total_usd) for cost in outcome.costs.modes if cost.mode == "on-demand"), "")
 
 
-def _cheapest(outcome: Outcome) -> str:
+def _cheapest(outcome: PlanOutcome) -> str:
     best = next((mode for mode in outcome.costs.modes if mode.cheapest), None)
     return f"{money(best.total_usd)}, {best.mode}" if best else "none"
 
 
-def _throttled(outcome: Outcome) -> list[float]:
+def _throttled(outcome: PlanOutcome) -> list[float]:
     """Returns throttled attempts per second of all resources, sample by sample."""
     total = [0.0] * outcome.samples
     for resource in outcome.resources:
@@ -94,15 +96,15 @@ def _charts(run: Run, throttled: Sequence[float], worst: float, detail: Detail) 
     outcome = run.outcome
     if not outcome.samples:
         return None
-    heat = Series("busiest partition", peaks(run.highest(), detail.columns), "use")
+    heat = PlotSeries("busiest partition", peaks(run.highest(), detail.columns), "use")
     drawn = [_chart(outcome, heat, [0.0, 50.0, 100.0], "% of its limit", detail)]
     if worst:
-        series = Series("throttled", peaks(throttled, detail.columns), "no")
+        series = PlotSeries("throttled", peaks(throttled, detail.columns), "no")
         drawn.append(_chart(outcome, series, ticks(worst, 2), "per s", detail))
     return element("div", drawn, class_="together")
 
 
-def _chart(outcome: Outcome, series: Series, scale: list[float], unit: str, detail: Detail) -> Markup:
+def _chart(outcome: PlanOutcome, series: PlotSeries, scale: list[float], unit: str, detail: Detail) -> Markup:
     frame = Frame(outcome.duration_s, scale[-1], height=46)
     per_cent = unit.startswith("%")
     axis = value_axis(frame, scale, suffix=f"{SPACE}%" if per_cent else "", unit="" if per_cent else unit)

@@ -13,13 +13,13 @@ from faradisc.tools.planner.report.detail import Detail, cut, steps
 from faradisc.tools.planner.report.heat import Run, prepare
 from faradisc.tools.planner.report.overview import assumptions, opening, prices
 from faradisc.tools.planner.report.tables import budgets, costs, costs_by_resource, flows, what_if
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 
 PAGE_BYTES_MAX = 2_000_000
 """A page that can be mailed and that a browser opens at once."""
 
 
-def render(outcomes: Sequence[Outcome], *, version: str = "") -> str:
+def render(outcomes: Sequence[PlanOutcome], *, version: str = "") -> str:
     """Returns one HTML document of one or several outcomes, in the given order.
 
     Equal outcomes and version give equal text, in as much detail as fits `PAGE_BYTES_MAX`. Only plans with

@@ -14,7 +14,7 @@ from faradisc.charts.heatmap import Life, grid, heatmap
 from faradisc.charts.markup import Markup
 from faradisc.charts.words import count, each, elapsed, percent, plural
 from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
-from faradisc.tools.planner.results.outcome import Number, Outcome, PartitionSeries, ResourceOutcome
+from faradisc.tools.planner.results.outcome import Number, PartitionSeries, PlanOutcome, ResourceOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Heat:
 class Run:
     """An outcome and the heat of each of its resources."""
 
-    outcome: Outcome
+    outcome: PlanOutcome
     heats: tuple[Heat, ...]
 
     def highest(self) -> list[float]:
@@ -41,11 +41,11 @@ class Run:
         return [max(column) for column in zip(*(heat.highest for heat in self.heats), strict=True)]
 
 
-def prepare(outcome: Outcome) -> Run:
+def prepare(outcome: PlanOutcome) -> Run:
     return Run(outcome, tuple(_reduced(outcome, resource) for resource in outcome.resources))
 
 
-def _reduced(outcome: Outcome, resource: ResourceOutcome) -> Heat:
+def _reduced(outcome: PlanOutcome, resource: ResourceOutcome) -> Heat:
     """O(partitions x samples), most of it in built-in functions."""
     columns = min(outcome.samples, COLUMNS_MAX)
     if not columns:
@@ -87,7 +87,7 @@ def _used(units: Sequence[Number], limits: Sequence[Number], cuts: Sequence[int]
     return [max(shares[low : max(high, low + 1)], default=0) for low, high in pairwise(cuts)]
 
 
-def partitions(outcome: Outcome, resource: ResourceOutcome, heat: Heat, detail: Detail) -> Markup | None:
+def partitions(outcome: PlanOutcome, resource: ResourceOutcome, heat: Heat, detail: Detail) -> Markup | None:
     """Returns the figure; None where no partition was seen."""
     if not heat.lives or not heat.columns:
         return None
@@ -104,7 +104,7 @@ def partitions(outcome: Outcome, resource: ResourceOutcome, heat: Heat, detail: 
     return heatmap(found, outcome.duration_s, _alternative(outcome, resource), note)
 
 
-def _alternative(outcome: Outcome, resource: ResourceOutcome) -> str:
+def _alternative(outcome: PlanOutcome, resource: ResourceOutcome) -> str:
     throttling = sum(1 for part in resource.partitions if any(part.throttled))
     counts = resource.partition_count or (len(resource.partitions),)
     most = resource.busiest

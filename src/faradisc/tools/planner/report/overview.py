@@ -11,10 +11,10 @@ from faradisc.charts.tables import pairs
 from faradisc.charts.words import SPACE, count, duration, moment, percent, plural, units
 from faradisc.tools.planner.report.detail import Detail, cut, cut_paragraph
 from faradisc.tools.planner.results.headline import sentence
-from faradisc.tools.planner.results.outcome import Outcome
+from faradisc.tools.planner.results.outcome import PlanOutcome
 
 
-def opening(outcome: Outcome, detail: Detail) -> Markup:
+def opening(outcome: PlanOutcome, detail: Detail) -> Markup:
     """Returns the headline, the findings and the totals."""
     headline = outcome.headline
     style, word = ("holds", "Holds.") if headline.holds else ("fails", "Fails.")
@@ -33,7 +33,7 @@ def _list(entries: Sequence[Child]) -> Markup | None:
     return element("ul", [element("li", entry) for entry in entries]) if entries else None
 
 
-def _totals(outcome: Outcome) -> list[tuple[str, Child]]:
+def _totals(outcome: PlanOutcome) -> list[tuple[str, Child]]:
     totals = outcome.totals
     found: list[tuple[str, Child]] = [
         ("time simulated", duration(outcome.duration_s)),
@@ -48,7 +48,7 @@ def _totals(outcome: Outcome) -> list[tuple[str, Child]]:
     return found
 
 
-def prices(outcome: Outcome, detail: Detail) -> Markup | None:
+def prices(outcome: PlanOutcome, detail: Detail) -> Markup | None:
     """Returns the note below the costs."""
     found = outcome.costs
     if not found.modes:
@@ -61,7 +61,7 @@ def prices(outcome: Outcome, detail: Detail) -> Markup | None:
     )
 
 
-def assumptions(outcome: Outcome, detail: Detail) -> Markup:
+def assumptions(outcome: PlanOutcome, detail: Detail) -> Markup:
     """Returns what the numbers rest on."""
     engine = "request by request" if outcome.engine == "events" else "in steps of a second, as flows"
     facts = [
@@ -85,7 +85,7 @@ def _start(written: str) -> str:
         return written
 
 
-def _skipped(outcome: Outcome, detail: Detail) -> Markup | None:
+def _skipped(outcome: PlanOutcome, detail: Detail) -> Markup | None:
     skipped = outcome.skipped
     if skipped is None or not skipped.lines:
         return None

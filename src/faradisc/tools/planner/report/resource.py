@@ -11,13 +11,13 @@ from faradisc.tools.planner.report.heat import Heat, partitions
 from faradisc.tools.planner.report.scaling import timeline
 from faradisc.tools.planner.report.tables import collections, headroom, hot_keys, partition_table, split_log
 from faradisc.tools.planner.report.throughput import burst, consumption, throttling
-from faradisc.tools.planner.results.outcome import Outcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
 
 _TABLES = (headroom, hot_keys, collections, split_log)
 
 
 def section(
-    outcome: Outcome, resource: ResourceOutcome, heat: Heat, detail: Detail, *, anchor: str
+    outcome: PlanOutcome, resource: ResourceOutcome, heat: Heat, detail: Detail, *, anchor: str
 ) -> Markup:
     both = (("Writes", resource.write), ("Reads", resource.read))
     busy = [(what, series) for what, series in both if any(series.offered) or any(series.consumed)]
@@ -48,7 +48,7 @@ def section(
     )
 
 
-def _throttled_by_indexes(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> list[str]:
+def _throttled_by_indexes(outcome: PlanOutcome, resource: ResourceOutcome, detail: Detail) -> list[str]:
     """Returns a sentence for each index that throttled writes of this table, which counts none of them."""
     found = []
     for each in outcome.resources if resource.index is None else ():

@@ -7,25 +7,27 @@ from collections.abc import Sequence
 from faradisc.charts.axes import Frame, ticks
 from faradisc.charts.buckets import peaks
 from faradisc.charts.markup import Markup, element, join
-from faradisc.charts.plots import Mark, Series, area, chart, line, marks
+from faradisc.charts.plots import Mark, PlotSeries, area, chart, line, marks
 from faradisc.charts.words import plural, units
 from faradisc.tools.planner.report.detail import Detail, cut
 from faradisc.tools.planner.report.tables import FEW_STEPS, scaling_steps
-from faradisc.tools.planner.results.outcome import DirectionSeries, Outcome, ScalingTimeline
+from faradisc.tools.planner.results.outcome import DirectionSeries, PlanOutcome, ScalingTimeline
 
 _STRIP = 8
 """Height of an alarm's strip in pixels; two of them stand below the chart."""
 
 
-def timeline(outcome: Outcome, target: ScalingTimeline, series: DirectionSeries, detail: Detail) -> Markup:
+def timeline(
+    outcome: PlanOutcome, target: ScalingTimeline, series: DirectionSeries, detail: Detail
+) -> Markup:
     """Returns the figure and the table of one scalable target."""
     what = "Reads" if target.direction == "R" else "Writes"
     provisioned = peaks(target.provisioned, detail.columns)
     lines = (
-        Series("served", peaks(series.consumed, detail.columns), "use"),
-        Series("target", [value * target.target_percent / 100 for value in provisioned], "rule"),
-        Series("desired", peaks(target.desired, detail.columns), "want"),
-        Series("provisioned", provisioned, "limit"),
+        PlotSeries("served", peaks(series.consumed, detail.columns), "use"),
+        PlotSeries("target", [value * target.target_percent / 100 for value in provisioned], "rule"),
+        PlotSeries("desired", peaks(target.desired, detail.columns), "want"),
+        PlotSeries("provisioned", provisioned, "limit"),
     )
     scale = ticks(max(value or 0 for each in lines for value in (*each.values, 1)))
     frame = Frame(outcome.duration_s, scale[-1], height=110, bottom=22 + 3 * _STRIP)
@@ -72,7 +74,7 @@ def _changes(target: ScalingTimeline) -> list[Mark]:
     return found
 
 
-def _raised(outcome: Outcome, target: ScalingTimeline) -> tuple[list[int], list[int]]:
+def _raised(outcome: PlanOutcome, target: ScalingTimeline) -> tuple[list[int], list[int]]:
     """Returns 1 for each sample in which the high and the low alarm was in ALARM.
 
     States are those of a sample's end. An alarm that was raised and acted upon within a sample is over by
@@ -97,6 +99,6 @@ def _strip(frame: Frame, name: str, raised: Sequence[float], *, position: int, s
     strip = Frame(frame.span_s, 1, height=_STRIP, top=top)
     return join(
         element("rect", x=frame.left, y=top, width=frame.inner, height=_STRIP, class_="rail"),
-        area(strip, Series(name, raised, style)),
+        area(strip, PlotSeries(name, raised, style)),
         element("text", name, x=frame.left + frame.inner + 8, y=top + _STRIP, class_="end"),
     )

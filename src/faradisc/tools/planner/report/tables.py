@@ -9,12 +9,12 @@ from collections.abc import Iterable, Sequence
 
 from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.plots import bar
-from faradisc.charts.tables import Column, Row, Table, rows_of
+from faradisc.charts.tables import ChartTable, Column, Row, rows_of
 from faradisc.charts.words import count, elapsed, money, percent, size, units
 from faradisc.tools.planner.report.detail import Detail, cut
 from faradisc.tools.planner.results.event_rows import repeated
 from faradisc.tools.planner.results.headline import DIRECTIONS, sentence
-from faradisc.tools.planner.results.outcome import Outcome, ResourceOutcome, ScalingTimeline
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome, ScalingTimeline
 
 FEW_STEPS = 12
 """Steps of auto scaling that are shown with their alarms, and not folded away."""
@@ -31,12 +31,12 @@ _KINDS = {
 
 def _table(
     caption: str, columns: Sequence[Column], rows: Iterable[Row | Sequence[Child]], detail: Detail
-) -> Table | None:
+) -> ChartTable | None:
     listed = rows_of(rows)
     if not listed:
         return None
     left_out = max(len(listed) - detail.rows, 0)
-    return Table(caption, columns, listed[: detail.rows], left_out, "all of them are in the CSV tables")
+    return ChartTable(caption, columns, listed[: detail.rows], left_out, "all of them are in the CSV tables")
 
 
 def _key(text: str, detail: Detail) -> Markup:
@@ -50,7 +50,7 @@ def result(holds: bool, word: str = "fails") -> Markup:
 # --- Of the whole plan --------------------------------------------------------------------------------
 
 
-def budgets(outcome: Outcome, detail: Detail) -> Table | None:
+def budgets(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:
     columns = (Column("budget", words=True), Column("result", words=True), Column("in words", words=True))
     rows = [
         Row(
@@ -62,7 +62,7 @@ def budgets(outcome: Outcome, detail: Detail) -> Table | None:
     return _table("Budgets", columns, rows, detail)
 
 
-def what_if(outcome: Outcome, detail: Detail) -> Table | None:
+def what_if(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:
     columns = (
         Column("change", words=True), Column("result", words=True), Column("throttled", "of attempts"),
         Column("lost", "of requests"), Column("a month", "USD"),
@@ -80,7 +80,7 @@ def what_if(outcome: Outcome, detail: Detail) -> Table | None:
     return _table("What if: the same plan with one change", columns, rows, detail)
 
 
-def flows(outcome: Outcome, detail: Detail) -> Table | None:
+def flows(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:
     columns = (
         Column("traffic", words=True), Column("requests"), Column("cached"), Column("attempts"),
         Column("throttled", "of attempts"), Column("lost", "of requests"),
@@ -105,7 +105,7 @@ def flows(outcome: Outcome, detail: Detail) -> Table | None:
     return _table("Traffic", columns, rows if len(outcome.flows) > 1 else rows[-1:], detail)
 
 
-def costs(outcome: Outcome, detail: Detail) -> Table | None:
+def costs(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:
     modes = outcome.costs.modes
     columns = (
         Column("mode", words=True), Column("reads", "USD"), Column("writes", "USD"),
@@ -136,7 +136,7 @@ def costs(outcome: Outcome, detail: Detail) -> Table | None:
     return _table("A month in each mode, if every day were like this run", columns, rows, detail)
 
 
-def costs_by_resource(outcome: Outcome, detail: Detail) -> Table | None:
+def costs_by_resource(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:
     columns = [
         Column("table or index", words=True),
         *(Column(mode.title, "USD") for mode in outcome.costs.modes),
@@ -158,7 +158,7 @@ def costs_by_resource(outcome: Outcome, detail: Detail) -> Table | None:
 # --- Of one table or index, or of all -----------------------------------------------------------------
 
 
-def hot_keys(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
+def hot_keys(outcome: PlanOutcome, resource: ResourceOutcome, detail: Detail) -> ChartTable | None:
     columns = (
         Column("key", words=True), Column("in", words=True), Column("share", "of the units"),
         Column("mean", "units/s", detail=True), Column("busiest second", "units/s"),
@@ -188,7 +188,7 @@ def hot_keys(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Tab
     return _table("Hot partition keys", columns, rows, detail)
 
 
-def collections(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
+def collections(outcome: PlanOutcome, resource: ResourceOutcome, detail: Detail) -> ChartTable | None:
     columns = (
         Column("key", words=True), Column("at the beginning"), Column("at the end"),
         Column("used", "of 10 GB"), Column("full in", "days at this rate"), Column("verdict", words=True),
@@ -212,7 +212,7 @@ def collections(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> 
     return _table("Largest item collections, local indexes included", columns, rows, detail)
 
 
-def headroom(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
+def headroom(outcome: PlanOutcome, resource: ResourceOutcome, detail: Detail) -> ChartTable | None:
     columns = (
         Column("", words=True), Column("capacity, first", "units/s"), Column("capacity, last", "units/s"),
         Column("busiest minute", "units/s"), Column("busiest second", "units/s"),
@@ -243,7 +243,7 @@ def headroom(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Tab
     return _table(caption, columns, rows, detail)
 
 
-def split_log(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Table | None:
+def split_log(outcome: PlanOutcome, resource: ResourceOutcome, detail: Detail) -> ChartTable | None:
     """Splits, rejected splits, growth. Where there are too many, beginnings of splits are left out."""
     columns = (
         Column("at"), Column("what", words=True, detail=True),
@@ -268,7 +268,7 @@ def split_log(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Ta
     return _table("Splits, and why others were not made", columns, rows, detail)
 
 
-def scaling_steps(target: ScalingTimeline, detail: Detail) -> Table | None:
+def scaling_steps(target: ScalingTimeline, detail: Detail) -> ChartTable | None:
     """The steps of auto scaling. Where there are many, alarms are left out."""
     columns = (
         Column("at"), Column("step", words=True), Column("from", "units/s"), Column("to", "units/s"),
@@ -291,7 +291,7 @@ def scaling_steps(target: ScalingTimeline, detail: Detail) -> Table | None:
     return _table(f"{what}: steps of auto scaling", columns, rows, detail)
 
 
-def partition_table(resource: ResourceOutcome, detail: Detail) -> Table | None:
+def partition_table(resource: ResourceOutcome, detail: Detail) -> ChartTable | None:
     columns = (
         Column("partition", words=True), Column("split of", words=True),
         Column("key range", "percent of the key space"), Column("since"), Column("until"),

@@ -11,19 +11,19 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from faradisc.charts.markup import Child, Markup, join
-from faradisc.charts.tables import Column, Table
+from faradisc.charts.tables import ChartTable, Column
 from faradisc.charts.words import SPACE, elapsed
 from faradisc.tools.planner.report import tables
 from faradisc.tools.planner.report.compare import numbers
 from faradisc.tools.planner.report.detail import Detail
-from faradisc.tools.planner.results.outcome import DirectionSeries, Outcome, ResourceOutcome, Series
+from faradisc.tools.planner.results.outcome import DirectionSeries, PlanOutcome, ResourceOutcome, Series
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 60
 _DETAIL = Detail(_SPARK_WIDTH, 0, 12, 300)
 
 
-def show(outcomes: Sequence[Outcome], console: Console) -> None:
+def show(outcomes: Sequence[PlanOutcome], console: Console) -> None:
     """Prints outcomes one after the other; several begin with a comparison."""
     if len(outcomes) > 1:
         for outcome in outcomes:
@@ -39,7 +39,7 @@ def _line(console: Console, text: str = "", style: str = "") -> None:
     console.print(Text(text, style), soft_wrap=True)
 
 
-def _table(console: Console, table: Table | None, of: str = "") -> None:
+def _table(console: Console, table: ChartTable | None, of: str = "") -> None:
     """Prints a table of the whole plan, or `of` one resource."""
     if table is None:
         return
@@ -66,7 +66,7 @@ def _plain(cell: Child) -> str:
     return Markup(join(cell)).striptags().replace(SPACE, " ")
 
 
-def _show(outcome: Outcome, console: Console) -> None:
+def _show(outcome: PlanOutcome, console: Console) -> None:
     _line(console, outcome.title, "bold")
     if outcome.description:
         _line(console, outcome.description)
@@ -103,7 +103,7 @@ def _spark(series: Series, top: float) -> str:
     return "".join(_BARS[min(round(8 * part / top), 8) if top else 0] for part in parts)
 
 
-def _show_resource(outcome: Outcome, resource: ResourceOutcome, console: Console) -> None:
+def _show_resource(outcome: PlanOutcome, resource: ResourceOutcome, console: Console) -> None:
     mode = "on demand" if resource.mode == "PAY_PER_REQUEST" else "provisioned"
     counts = resource.partition_count or (0,)
     count = f"{counts[-1]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"

@@ -9,11 +9,11 @@ from faradisc.charts import words
 from faradisc.charts.axes import Frame, ticks
 from faradisc.charts.buckets import lows, peaks, width
 from faradisc.charts.markup import Markup
-from faradisc.charts.plots import Series, area, chart, line, stack
+from faradisc.charts.plots import PlotSeries, area, chart, line, stack
 from faradisc.charts.words import count, duration, elapsed, percent, units
 from faradisc.tools.planner.report.detail import Detail
 from faradisc.tools.planner.results.headline import CAUSE_WORDS
-from faradisc.tools.planner.results.outcome import CAUSES, DirectionSeries, Outcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import CAUSES, DirectionSeries, PlanOutcome, ResourceOutcome
 
 OFF_SCALE = 4
 """A line that is this many times above all others would flatten them: it is described, not drawn."""
@@ -22,7 +22,7 @@ _SHORT_NAMES = ("account", "maximum", "out of units", "hot partition")
 
 
 def consumption(
-    outcome: Outcome, resource: ResourceOutcome, series: DirectionSeries, what: str, detail: Detail
+    outcome: PlanOutcome, resource: ResourceOutcome, series: DirectionSeries, what: str, detail: Detail
 ) -> Markup:
     """Returns consumed against provisioned units. `what` is "Reads" or "Writes"."""
     provisioned = resource.mode == "PROVISIONED"
@@ -40,15 +40,15 @@ def consumption(
         top = max(top, min(most_requested, OFF_SCALE * top))
     scale = ticks(top)
     frame = Frame(outcome.duration_s, scale[-1])
-    readings = [Series("served", served, "use"), Series("busiest second", busiest, "peak")]
+    readings = [PlotSeries("served", served, "use"), PlotSeries("busiest second", busiest, "peak")]
     layers = [area(frame, readings[1]), area(frame, readings[0])]
     labels = [(served[-1], "served", "use")] if served else []
     if requested_drawn:
-        readings.append(Series("requested", requested, "ask"))
+        readings.append(PlotSeries("requested", requested, "ask"))
         layers.append(line(frame, readings[-1]))
         labels.append((requested[-1], "requested", "ask"))
     if limit:
-        readings.append(Series(limit_name, allowed, "limit"))
+        readings.append(PlotSeries(limit_name, allowed, "limit"))
     if limit_drawn:
         layers.append(line(frame, readings[-1]))
         labels.append((allowed[-1], f"{limit_name} {units(allowed[-1])}", "limit"))
@@ -75,7 +75,7 @@ def consumption(
     )
 
 
-def _grain(outcome: Outcome, detail: Detail) -> str:
+def _grain(outcome: PlanOutcome, detail: Detail) -> str:
     each = words.each(outcome.step_s)
     grain = width(outcome.samples, detail.columns)
     if grain <= 1:
@@ -86,7 +86,7 @@ def _grain(outcome: Outcome, detail: Detail) -> str:
     )
 
 
-def _alternative(outcome: Outcome, series: DirectionSeries, what: str, limit_name: str) -> str:
+def _alternative(outcome: PlanOutcome, series: DirectionSeries, what: str, limit_name: str) -> str:
     top = max(series.consumed_peak, default=0)
     at = series.consumed_peak.index(top) * outcome.step_s if top else 0
     first, last = (series.provisioned[0], series.provisioned[-1]) if series.provisioned else (0, 0)
@@ -98,7 +98,7 @@ def _alternative(outcome: Outcome, series: DirectionSeries, what: str, limit_nam
     )
 
 
-def throttling(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> Markup | None:
+def throttling(outcome: PlanOutcome, resource: ResourceOutcome, detail: Detail) -> Markup | None:
     """Returns throttled attempts by cause, stacked; None where nothing was throttled."""
     both = [
         [r + w for r, w in zip(resource.read.throttled[cause], resource.write.throttled[cause], strict=True)]
@@ -111,7 +111,7 @@ def throttling(outcome: Outcome, resource: ResourceOutcome, detail: Detail) -> M
     tops = [sum(column) for column in zip(*layers, strict=True)]
     scale = ticks(max(tops), 3)
     frame = Frame(outcome.duration_s, scale[-1], height=84)
-    series = [Series(_SHORT_NAMES[position], layers[position], f"c{position}") for position in drawn]
+    series = [PlotSeries(_SHORT_NAMES[position], layers[position], f"c{position}") for position in drawn]
     # Each name stands beside the middle of its layer where the stack is tallest.
     tallest = tops.index(max(tops))
     below, labels = 0.0, []
@@ -140,7 +140,7 @@ def _worst(layers: Sequence[Sequence[float]], columns: int) -> list[list[float]]
     return [[layer[at] for at in chosen] for layer in layers]
 
 
-def burst(outcome: Outcome, series: DirectionSeries, what: str, detail: Detail) -> Markup | None:
+def burst(outcome: PlanOutcome, series: DirectionSeries, what: str, detail: Detail) -> Markup | None:
     """Returns the burst capacity; None on demand, where there is none."""
     if all(value is None for value in series.burst):
         return None
@@ -158,9 +158,13 @@ def burst(outcome: Outcome, series: DirectionSeries, what: str, detail: Detail) 
     # A red strip along the ground where nothing is saved.
     strip = Frame(frame.span_s, frame.high, height=5, top=frame.floor - 5)
     empty = [frame.high if value <= 0 else 0 for value in lowest]
-    readings = (Series("burst", lowest, "burst"), Series("maximum", most, "limit"))
+    readings = (PlotSeries("burst", lowest, "burst"), PlotSeries("maximum", most, "limit"))
     labels = [(most[-1], f"maximum {units(most[-1])}", "limit"), (lowest[-1], "burst", "use")]
-    drawn = area(strip, Series("empty", empty, "debt")), area(frame, readings[0]), line(frame, readings[1])
+    drawn = (
+        area(strip, PlotSeries("empty", empty, "debt")),
+        area(frame, readings[0]),
+        line(frame, readings[1]),
+    )
     alternative = (
         f"{note} The maximum is {units(max(most))} units, the least {units(min(saved))}, "
         f"{percent(max(min(saved), 0), max(full) or 1)} of it."

@@ -19,7 +19,7 @@ from faradisc.tools.planner.results.outcome import (
     HotKey,
     ItemCollection,
     ModeCost,
-    Outcome,
+    PlanOutcome,
     ScalingEvent,
     Totals,
     Waits,
@@ -36,7 +36,7 @@ _PLANS = (
 )  # fmt: skip
 
 
-def tables(outcome: Outcome) -> dict[str, str]:
+def tables(outcome: PlanOutcome) -> dict[str, str]:
     """Returns all tables of an outcome by file name."""
     totals, waits, money = (
         _names(Totals, "waits"),
@@ -70,7 +70,7 @@ def tables(outcome: Outcome) -> dict[str, str]:
     }
 
 
-def plans_table(outcomes: Iterable[Outcome]) -> str:
+def plans_table(outcomes: Iterable[PlanOutcome]) -> str:
     """Returns a row for each plan or variant."""
     rows = (
         (
@@ -104,7 +104,7 @@ def _row(value: object, names: Iterable[str]) -> list[Any]:
     return [getattr(value, name) for name in names]
 
 
-def _minutes(outcome: Outcome) -> Iterable[Row]:
+def _minutes(outcome: PlanOutcome) -> Iterable[Row]:
     for resource in outcome.resources:
         for direction, series in (("R", resource.read), ("W", resource.write)):
             columns = [*_row(series, _UNITS), *(series.throttled[cause] for cause in CAUSES)]
@@ -112,7 +112,7 @@ def _minutes(outcome: Outcome) -> Iterable[Row]:
                 yield (sample * outcome.step_s, resource.name, direction, *row)
 
 
-def _partitions(outcome: Outcome) -> Iterable[Row]:
+def _partitions(outcome: PlanOutcome) -> Iterable[Row]:
     for resource in outcome.resources:
         for part in resource.partitions:
             for sample, row in enumerate(zip(*_row(part, _USE), strict=True), part.first):

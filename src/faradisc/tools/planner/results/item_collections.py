@@ -19,7 +19,7 @@ from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.plan_file.plan import TablePlan
 from faradisc.tools.planner.results.outcome import ItemCollection, VerdictOfSize, number
 from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
-from faradisc.tools.planner.workload.key_distributions import ONE, Shape
+from faradisc.tools.planner.workload.key_distributions import ONE, KeyShape
 
 NEAR_PERCENT = 80
 SHOWN = 12
@@ -55,13 +55,13 @@ class FlowGrowth:
         """`each`: bytes that a collection gains per request, by stream."""
         self._each = each
         self._growth = Growth()
-        self._shape: Shape | None = None
+        self._shape: KeyShape | None = None
         self._bytes = 0.0
         """Gained since the shape of the keys last changed."""
         self.taken = 0.0
         """Requests so far, admitted or not."""
 
-    def add(self, shape: Shape, counts: Sequence[float]) -> None:
+    def add(self, shape: KeyShape, counts: Sequence[float]) -> None:
         """Adds the requests of a second, by stream."""
         if shape is not self._shape:
             self._fold()
@@ -82,13 +82,13 @@ class FlowGrowth:
         return {name: round(gained * admitted / taken) for name, gained in self._growth.bytes.items()}
 
 
-def weights(shape: Shape) -> list[tuple[str, int]]:
+def weights(shape: KeyShape) -> list[tuple[str, int]]:
     """Returns the named keys, and one example of the many equal ones."""
     named = [(key.name, key.weight) for key in shape.keys]
     return named if shape.example is None else [*named, shape.example]
 
 
-def spread(items_bytes: int, shapes: Iterable[tuple[Shape, float]]) -> dict[str, int]:
+def spread(items_bytes: int, shapes: Iterable[tuple[KeyShape, float]]) -> dict[str, int]:
     """Returns the bytes at the beginning by key, spread as these requests: shapes and their counts."""
     pairs = list(shapes)
     total = sum(count for _, count in pairs)

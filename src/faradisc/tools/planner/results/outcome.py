@@ -389,7 +389,7 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlanOutcome:
     """Everything one run yields."""
 
     name: str

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 from faradisc.charts.words import SPACE, money
 from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
 from faradisc.tools.planner.results.headline import DIRECTIONS
-from faradisc.tools.planner.results.outcome import Direction, Outcome, ResourceOutcome, WhatIf
+from faradisc.tools.planner.results.outcome import Direction, PlanOutcome, ResourceOutcome, WhatIf
 from faradisc.tools.planner.workload.key_distributions import Fixed, KeyModel, Sequential
 
 SUFFIXES = (2, 4, 10, 50, 200)
@@ -26,12 +26,12 @@ _NAMES = {"R": ("read_units", "read_scaling"), "W": ("write_units", "write_scali
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WhatIfChange:
     words: str
     plan: Plan
 
 
-def explored(plan: Plan, outcome: Outcome, rerun: Callable[[Plan], Outcome]) -> Outcome:
+def explored(plan: Plan, outcome: PlanOutcome, rerun: Callable[[Plan], PlanOutcome]) -> PlanOutcome:
     """Returns the outcome with what was tried, and with the first change that held in its headline."""
     if outcome.headline.holds:
         return outcome
@@ -53,7 +53,7 @@ def explored(plan: Plan, outcome: Outcome, rerun: Callable[[Plan], Outcome]) -> 
     return replace(outcome, headline=replace(outcome.headline, change=advice), what_if=tuple(tried))
 
 
-def candidates(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+def candidates(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     """Yields the changes to try. Those against what throttled most come first."""
     events = Counter[str]()
     for resource in outcome.resources:
@@ -74,7 +74,7 @@ def candidates(plan: Plan, outcome: Outcome) -> Iterator[Change]:
 # --- Keys ---------------------------------------------------------------------------------------------
 
 
-def _suffixes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+def _suffixes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     """Divides the key that was throttled most, as the keys of its flows or of its index take suffixes."""
     hot = [key for key in outcome.hot_keys if key.verdict == "shard"]
     hot = hot or [key for key in outcome.hot_keys if key.throttled]
@@ -93,7 +93,7 @@ def _suffixes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
             for flow in plan.traffic
         ]
         words = f"take one item of every key of {table} in turn"
-        yield Change(words, replace(plan, traffic=tuple(taken)))
+        yield WhatIfChange(words, replace(plan, traffic=tuple(taken)))
         return
     for suffixes in (each for each in SUFFIXES if each >= (key.ways or 1)):
         traffic = [_resharded(suffixes, flow) if flow in mine else flow for flow in plan.traffic]
@@ -101,7 +101,9 @@ def _suffixes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
         if index:
             changed = _with(changed, table, index, partial(_resharded, suffixes))
         if changed != plan:
-            yield Change(f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes", changed)
+            yield WhatIfChange(
+                f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes", changed
+            )
 
 
 def _has_key(model: KeyModel, name: str) -> bool:
@@ -142,7 +144,7 @@ def _rates(plan: Plan, resource: ResourceOutcome) -> Rates:
     return next((each.rates for each in table.indexes if each.name == resource.index), table.rates)
 
 
-def _throttled(outcome: Outcome, cause: str) -> list[tuple[ResourceOutcome, Direction]]:
+def _throttled(outcome: PlanOutcome, cause: str) -> list[tuple[ResourceOutcome, Direction]]:
     """Returns what was throttled for one cause, the most throttled first."""
     directions: tuple[Direction, ...] = ("R", "W")
     found = [
@@ -160,13 +162,13 @@ def _round_up(value: float) -> int:
     return int(ceil(value / step) * step)
 
 
-def _demand(outcome: Outcome, resource: ResourceOutcome, direction: Direction) -> float:
+def _demand(outcome: PlanOutcome, resource: ResourceOutcome, direction: Direction) -> float:
     """Returns units per second of the busiest sample, retries taken out evenly."""
     series = resource.read if direction == "R" else resource.write
     return max(series.offered) * outcome.totals.offered / max(outcome.totals.attempts, 1)
 
 
-def _more_capacity(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+def _more_capacity(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     """Raises the capacity of what was throttled most, then of all. That also adds partitions."""
     causes = ("ProvisionedThroughputExceeded", "KeyRangeThroughputExceeded")
     short = next(filter(None, (_throttled(outcome, cause) for cause in causes)), [])
@@ -192,7 +194,7 @@ def _more_capacity(plan: Plan, outcome: Outcome) -> Iterator[Change]:
                 changes[scaling_name] = scaling.model_copy(update=limits)
             changed = _with_rates(changed, resource, **changes)
         if words:
-            yield Change(f"raise {_listed(words)}", changed)
+            yield WhatIfChange(f"raise {_listed(words)}", changed)
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -200,7 +202,7 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _higher_maximum(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+def _higher_maximum(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     changed, words = plan, []
     for resource, direction in _throttled(outcome, "MaxOnDemandThroughputExceeded"):
         name = "max_read" if direction == "R" else "max_write"
@@ -211,10 +213,10 @@ def _higher_maximum(plan: Plan, outcome: Outcome) -> Iterator[Change]:
             words.append(f"{what} from {present:,} to {wanted:,}")
             changed = _with_rates(changed, resource, **{name: wanted})
     if words:
-        yield Change(f"raise {_listed(words)}", changed)
+        yield WhatIfChange(f"raise {_listed(words)}", changed)
 
 
-def _warm_throughput(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+def _warm_throughput(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     changed, words = plan, []
     for resource in outcome.resources:
         needed = {
@@ -226,10 +228,10 @@ def _warm_throughput(plan: Plan, outcome: Outcome) -> Iterator[Change]:
         words.append(f"{resource.title} to {read:,} reads and {write:,} writes a second")
         changed = _with_rates(changed, resource, warm=(max(read, 12_000), max(write, 4_000)))
     if words:
-        yield Change(f"warm {_listed(words)} beforehand", changed)
+        yield WhatIfChange(f"warm {_listed(words)} beforehand", changed)
 
 
-def _other_modes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
+def _other_modes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     """Where only the cost is too high: a mode whose estimate is within the budget."""
     limit = next((each.limit for each in outcome.budgets if each.name == "monthly_cost"), 0)
     affordable = {mode.mode for mode in outcome.costs.modes if mode.total_usd <= limit}
@@ -240,6 +242,6 @@ def _other_modes(plan: Plan, outcome: Outcome) -> Iterator[Change]:
         on_demand = _with_rates(on_demand, resource, **asdict(Rates(True)))
         fixed = _with_rates(fixed, resource, **asdict(Rates(False, read_units=read, write_units=write)))
     if "on-demand" in affordable:
-        yield Change("switch to on-demand", on_demand)
+        yield WhatIfChange("switch to on-demand", on_demand)
     if "provisioned-peak" in affordable:
-        yield Change("provision what the busiest second takes", fixed)
+        yield WhatIfChange("provision what the busiest second takes", fixed)

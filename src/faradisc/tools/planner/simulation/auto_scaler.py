@@ -27,7 +27,7 @@ _WHY = {
 }
 
 
-class AutoScaler:
+class SimulatedAutoScaler:
     """One scalable target."""
 
     def __init__(
@@ -210,11 +210,13 @@ class AutoScaler:
         self._await(scheduled, now)
 
 
-def auto_scalers(world: VirtualTables) -> list[AutoScaler]:
+def auto_scalers(world: VirtualTables) -> list[SimulatedAutoScaler]:
     """Returns the scalers of all tables and indexes with auto scaling."""
     targets: list[tuple[VirtualResource, Direction, Scaling | None]] = []
     for member in world.resources:
         targets += [(member, "R", member.rates.read_scaling), (member, "W", member.rates.write_scaling)]
     return [
-        AutoScaler(world, member, way, scaling) for member, way, scaling in targets if scaling is not None
+        SimulatedAutoScaler(world, member, way, scaling)
+        for member, way, scaling in targets
+        if scaling is not None
     ]

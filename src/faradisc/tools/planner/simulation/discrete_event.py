@@ -21,7 +21,7 @@ from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.workload.key_distributions import ONE, Shape
+from faradisc.tools.planner.workload.key_distributions import ONE, KeyShape
 from faradisc.tools.planner.workload.retries import Retries
 from faradisc.tools.planner.workload.streams import Charged, Flow
 
@@ -45,7 +45,7 @@ class RequestPart:
 
 
 @dataclass(slots=True)
-class Request:
+class SimulatedRequest:
     """A request: its charges, and the number of its present attempt."""
 
     at_ns: int
@@ -63,13 +63,13 @@ class DiscreteEventEngine:
         self._tables = tables
         self._recorder = recorder
         self._random = Random(seed)
-        self._waiting: list[tuple[int, int, Request]] = []
+        self._waiting: list[tuple[int, int, SimulatedRequest]] = []
         """Retries by the time of their next attempt, then in order of their throttling."""
         self._retries = 0
         self._second = 0
         self._second_ends = tables.start_ns + SECOND_NS
 
-    def run(self, requests: Iterable[Request], duration_s: int) -> int:
+    def run(self, requests: Iterable[SimulatedRequest], duration_s: int) -> int:
         """Runs requests until the duration ends. Returns the seconds that passed."""
         end_ns = self._tables.start_ns + duration_s * SECOND_NS
         for request in requests:
@@ -102,7 +102,7 @@ class DiscreteEventEngine:
         self._second += 1
         self._second_ends += SECOND_NS
 
-    def _attempt(self, request: Request, now: int) -> None:
+    def _attempt(self, request: SimulatedRequest, now: int) -> None:
         if now >= self._second_ends or now >= self._tables.due:
             self._advance(now)
         request.flow.attempts += 1
@@ -128,7 +128,7 @@ class DiscreteEventEngine:
                 keys.offer(part.key, half_units)
 
     @staticmethod
-    def _count_admitted(request: Request, now: int) -> None:
+    def _count_admitted(request: SimulatedRequest, now: int) -> None:
         flow = request.flow
         flow.admitted += 1
         flow.at_attempt[request.attempt] += 1
@@ -149,7 +149,7 @@ class DiscreteEventEngine:
                 partition.items = max(partition.items + part.items, 0)
 
     @staticmethod
-    def _count_throttled(request: Request, now: int) -> None:
+    def _count_throttled(request: SimulatedRequest, now: int) -> None:
         """Counts one throttle event per direction that has no capacity, as the core does."""
         request.flow.throttled += 1
         counted = []
@@ -165,7 +165,7 @@ class DiscreteEventEngine:
             if part.key is not None:
                 part.record.keys.throttle(part.key)
 
-    def _retry(self, request: Request, now: int) -> None:
+    def _retry(self, request: SimulatedRequest, now: int) -> None:
         if request.attempt >= request.retries.attempts:
             request.flow.lost += 1
             return
@@ -179,7 +179,9 @@ class DiscreteEventEngine:
 # --- Requests of a plan ---------------------------------------------------------------------------------
 
 
-def requests_of(flows: list[Flow], tables: VirtualTables, duration_s: int, seed: int) -> Iterator[Request]:
+def requests_of(
+    flows: list[Flow], tables: VirtualTables, duration_s: int, seed: int
+) -> Iterator[SimulatedRequest]:
     """Yields the requests of a plan in order of time."""
     makers = [_RequestMaker(flow, f"{seed}/{number}") for number, flow in enumerate(flows)]
     for second in range(duration_s):
@@ -234,7 +236,7 @@ class _RequestMaker:
         ]
         self._made = 0
 
-    def requests(self, second: int, begin_ns: int) -> Iterator[Request]:
+    def requests(self, second: int, begin_ns: int) -> Iterator[SimulatedRequest]:
         """Yields the requests of a second, in order of time."""
         flow = self._flow
         moments = flow.draw(flow.rates(second))
@@ -251,7 +253,7 @@ class _RequestMaker:
         parts_of = [1 + len(stream.indexes) for stream in flow.streams]
         sort_points = iter(self._sort_points.take(sum(map(mul, counts, parts_of))))
 
-        def part(charged: Charged, shape: Shape, point: int, now: int) -> RequestPart:
+        def part(charged: Charged, shape: KeyShape, point: int, now: int) -> RequestPart:
             sort_point = next(sort_points)
             key, place = shape.draw(point, now if shape.sort == "rising" else sort_point)
             charge = Charge(charged.record.limiter, place, charged.half_units, charged.eventual)
@@ -266,4 +268,4 @@ class _RequestMaker:
                 index_shape = index.keys.shape(second, self._made, 1)
                 parts.append(part(index, index_shape, next(points_of_index), now))
             self._made += 1
-            yield Request(now, flow.record, flow.plan.retries, parts)
+            yield SimulatedRequest(now, flow.record, flow.plan.retries, parts)

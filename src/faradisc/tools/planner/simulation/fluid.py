@@ -32,8 +32,8 @@ from faradisc.capacity.throttle import Cause
 from faradisc.tools.planner.simulation.partition_keys import PartitionKeys
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, Shape
-from faradisc.tools.planner.workload.streams import Arrivals, Flow, IndexCharge, Stream
+from faradisc.tools.planner.workload.key_distributions import ONE, KeyModel, KeyShape
+from faradisc.tools.planner.workload.streams import Arrivals, Flow, IndexCharge, StreamWorkload
 
 Array = NDArray[np.float64]
 ROUNDS_MAX = 60
@@ -56,7 +56,7 @@ class DirectionState:
         """The fraction that the limits of the whole direction admit."""
         self._throttled = np.zeros(0)
         self._throttled_whole = self._offered_half = self._busiest_half = 0.0
-        self._busiest: list[tuple[Shape | None, float]] = []
+        self._busiest: list[tuple[KeyShape | None, float]] = []
         self.follow_splits()
 
     def follow_splits(self) -> None:
@@ -79,7 +79,7 @@ class DirectionState:
         for demand in self.demands:
             demand.follow_split(parts)
 
-    def weights(self, shape: Shape) -> Array:
+    def weights(self, shape: KeyShape) -> Array:
         """Returns the fraction of a shape's requests that each partition gets."""
         weights: Array = np.array([shape.weight_between(*bounds) for bounds in self.bounds], dtype=float)
         weights /= weights.sum()
@@ -198,7 +198,11 @@ class Demand:
     """The requests of one stream that one direction is asked for, by attempt and partition."""
 
     def __init__(
-        self, charged: Stream | IndexCharge, keys: KeyModel, direction: DirectionState, ring: tuple[int, int]
+        self,
+        charged: StreamWorkload | IndexCharge,
+        keys: KeyModel,
+        direction: DirectionState,
+        ring: tuple[int, int],
     ) -> None:
         """`ring`: seconds of the ring of retries, and attempts."""
         self.direction, self.keys, self._charged = direction, keys, charged
@@ -217,7 +221,7 @@ class Demand:
         """Those of them that the other directions of the stream admit."""
         self.throttled = np.zeros(partitions)
         """Throttled attempts that the keys were not charged with yet."""
-        self.shape: Shape | None = None
+        self.shape: KeyShape | None = None
         self.arrived = 0.0
         """First attempts of this second."""
         self._weights = np.zeros(partitions)
@@ -235,7 +239,7 @@ class Demand:
         if self.shape is not None:
             self._weights = self.direction.weights(self.shape)
 
-    def begin_second(self, second: int, count: float, shape: Shape) -> None:
+    def begin_second(self, second: int, count: float, shape: KeyShape) -> None:
         """Collects the requests of a second: first attempts and retries."""
         if shape is not self.shape:
             self.record_keys()
@@ -305,10 +309,12 @@ class Demand:
         self.throttled = np.zeros(len(self._weights))
 
 
-class StreamState:
+class FlowState:
     """The requests of one stream: its demands, the table's first, and how throttled ones return."""
 
-    def __init__(self, flow: Flow, stream: Stream, directions: dict[DirectionRecord, DirectionState]) -> None:
+    def __init__(
+        self, flow: Flow, stream: StreamWorkload, directions: dict[DirectionRecord, DirectionState]
+    ) -> None:
         retries = flow.plan.retries
         self.attempts = attempts = retries.attempts
         later: dict[int, Array] = {}
@@ -397,12 +403,12 @@ class StreamState:
         return admitted
 
 
-class Group:
+class FlowGroup:
     """Directions that share requests: the writes of a table and its indexes, or the reads of one resource."""
 
     def __init__(self) -> None:
         self.directions: list[DirectionState] = []
-        self.streams: list[StreamState] = []
+        self.streams: list[FlowState] = []
 
     def run_second(self, now: int, second: int) -> None:
         streams = [stream for stream in self.streams if stream.active]
@@ -418,7 +424,7 @@ class Group:
             if short:
                 direction.record_throttles()
 
-    def _solve(self, streams: list[StreamState]) -> None:
+    def _solve(self, streams: list[FlowState]) -> None:
         """Solves the directions in turns until their fractions rest."""
         for _ in range(ROUNDS_MAX):
             change = 0.0
@@ -436,17 +442,17 @@ class FluidEngine:
     def __init__(self, tables: VirtualTables, recorder: RunRecorder, flows: list[Flow]) -> None:
         self._tables, self._recorder = tables, recorder
         self.directions: dict[DirectionRecord, DirectionState] = {}
-        self.flows: list[tuple[Flow, list[StreamState]]] = []
-        groups: dict[object, Group] = {}
+        self.flows: list[tuple[Flow, list[FlowState]]] = []
+        groups: dict[object, FlowGroup] = {}
         for flow in flows:
             record = flow.streams[0].record
-            group = groups.setdefault(record.virtual.table.name if record.writes else record, Group())
+            group = groups.setdefault(record.virtual.table.name if record.writes else record, FlowGroup())
             for stream in flow.streams:
                 for record in (stream.record, *(index.record for index in stream.indexes)):
                     if record not in self.directions:
                         self.directions[record] = DirectionState(record)
                         group.directions.append(self.directions[record])
-            streams = [StreamState(flow, stream, self.directions) for stream in flow.streams]
+            streams = [FlowState(flow, stream, self.directions) for stream in flow.streams]
             group.streams += streams
             self.flows.append((flow, streams))
         self._groups = list(groups.values())

@@ -9,7 +9,7 @@ from faradisc.tools.planner.workload.key_distributions import (
     HASH_SPACE,
     SORT_BYTES,
     Key,
-    Shape,
+    KeyShape,
     hash_position,
 )
 
@@ -22,7 +22,7 @@ SAMPLED = 8
 class PartitionKeys:
     """The keys of one shape between two bounds."""
 
-    def __init__(self, shape: Shape, low: bytes, high: bytes | None) -> None:
+    def __init__(self, shape: KeyShape, low: bytes, high: bytes | None) -> None:
         self._shape, self._low, self._high = shape, low, high
         total = shape.weight_between(low, high) or 1
         keys = [(key, weight / total) for key, weight in shape.keys_between(low, high)]

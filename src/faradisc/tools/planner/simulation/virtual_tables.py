@@ -20,7 +20,7 @@ from faradisc.capacity.controlplane import DecreaseLog, Durations, ThroughputCha
 from faradisc.capacity.events import Event, SplitDue
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.usage import MinuteUsage
-from faradisc.tools.planner.plan_file.plan import Change, IndexPlan, Plan, Rates, TablePlan
+from faradisc.tools.planner.plan_file.plan import IndexPlan, Plan, PlanChange, Rates, TablePlan
 
 DURATIONS = Durations()
 Settle = Callable[[int], None]
@@ -209,10 +209,10 @@ class VirtualTables:
             self._report(virtual, event)
         self.due = min(self.due, virtual.resource.due)
 
-    def _schedule(self, table: TablePlan, changes: list[Change], at_ns: int) -> None:
+    def _schedule(self, table: TablePlan, changes: list[PlanChange], at_ns: int) -> None:
         self.at(at_ns, lambda now: self._call_update(table, changes, now))
 
-    def _call_update(self, table: TablePlan, changes: list[Change], now: int) -> None:
+    def _call_update(self, table: TablePlan, changes: list[PlanChange], now: int) -> None:
         """Calls UpdateTable with all changes of a table and its indexes at one moment; later, while the table
         is UPDATING."""
         until = self.updating_until(self.resource(table.name), now)
@@ -224,7 +224,7 @@ class VirtualTables:
         if accepted:
             self._settle(table, accepted)
 
-    def _begin(self, virtual: VirtualResource, change: Change, now: int) -> Update | None:
+    def _begin(self, virtual: VirtualResource, change: PlanChange, now: int) -> Update | None:
         """Begins one part of an UpdateTable. Returns None when it is rejected."""
         resource = virtual.resource
         if change.to_on_demand:

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.traces.rate_file import Kind, RateTrace
+from faradisc.tools.planner.traces.rate_file import RateKind, RateTrace
 from faradisc.tools.planner.traces.trace_format import (
     SECONDS_MAX,
     STARTS_MAX_S,
@@ -159,7 +159,7 @@ def _spread(
     for (table, index, direction), points in series.items():
         target = table if index is None else f"{table}/index/{index}"
         operation = "PutItem" if direction == "writes" else "GetItem" if index is None else "Query"
-        kind = Kind(table, index, f"{target} {direction}", operation, None)
+        kind = RateKind(table, index, f"{target} {direction}", operation, None)
         for moment, value in sorted(points.items()):
             begin = moment - start_s
             try:

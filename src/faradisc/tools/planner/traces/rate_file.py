@@ -42,7 +42,7 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class RateOperation:
     """How an operation of the API is charged."""
 
     base: str
@@ -53,16 +53,16 @@ class Operation:
 
 
 OPERATIONS = {
-    "GetItem": Operation("GetItem", 1),
-    "Query": Operation("Query", 1),
-    "Scan": Operation("Scan", 1),
-    "BatchGetItem": Operation("GetItem", 1),
-    "TransactGetItems": Operation("GetItem", 4, transaction=True),
-    "PutItem": Operation("PutItem", 2),
-    "UpdateItem": Operation("UpdateItem", 2),
-    "DeleteItem": Operation("DeleteItem", 2),
-    "BatchWriteItem": Operation("PutItem", 2),
-    "TransactWriteItems": Operation("PutItem", 4, transaction=True),
+    "GetItem": RateOperation("GetItem", 1),
+    "Query": RateOperation("Query", 1),
+    "Scan": RateOperation("Scan", 1),
+    "BatchGetItem": RateOperation("GetItem", 1),
+    "TransactGetItems": RateOperation("GetItem", 4, transaction=True),
+    "PutItem": RateOperation("PutItem", 2),
+    "UpdateItem": RateOperation("UpdateItem", 2),
+    "DeleteItem": RateOperation("DeleteItem", 2),
+    "BatchWriteItem": RateOperation("PutItem", 2),
+    "TransactWriteItems": RateOperation("PutItem", 4, transaction=True),
 }
 
 
@@ -92,7 +92,7 @@ class PerSecond:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RateKind:
     """What the requests of one rate have in common."""
 
     table: str
@@ -104,7 +104,7 @@ class Kind:
     """Cost of one request to its table, or to the index that it reads. None: that of an item of the table's
     size; the rate is one of half units then."""
 
-    def __lt__(self, other: Kind) -> bool:
+    def __lt__(self, other: RateKind) -> bool:
         return self._order < other._order
 
     @property
@@ -113,7 +113,7 @@ class Kind:
 
 
 @dataclass
-class Target:
+class RateTarget:
     """The lines of one table or index."""
 
     first: int | str
@@ -125,15 +125,15 @@ class Target:
 class RateTrace(ReadFile):
     """All rates of a file."""
 
-    rates: dict[Kind, PerSecond] = field(default_factory=dict)
+    rates: dict[RateKind, PerSecond] = field(default_factory=dict)
     start_s: int | None = None
     """Epoch seconds of its second 0; None where the file does not say it."""
     duration_s: int = 0
     assumptions: list[str] = field(default_factory=list)
-    targets: dict[tuple[str, str | None], Target] = field(default_factory=dict)
+    targets: dict[tuple[str, str | None], RateTarget] = field(default_factory=dict)
     """By table and index."""
 
-    def add(self, kind: Kind, second: int, micro: int) -> None:
+    def add(self, kind: RateKind, second: int, micro: int) -> None:
         """Raises TraceLineError for too many kinds or requests."""
         rate = self.rates.get(kind)
         if rate is None:
@@ -146,7 +146,7 @@ class RateTrace(ReadFile):
     def saw(self, table: str, index: str | None, line: int | str) -> None:
         """Counts a line that was used."""
         self.lines_read += 1
-        self.targets.setdefault((table, index), Target(line)).lines += 1
+        self.targets.setdefault((table, index), RateTarget(line)).lines += 1
 
 
 def read_rates(file: str, lines: Iterable[bytes]) -> RateTrace:
@@ -196,7 +196,7 @@ def _read(trace: RateTrace, number: int, line: bytes) -> None:
     if ops > OPS_MAX:
         raise TraceLineError(f"'ops' is at most {OPS_MAX:,}")
     for cost, micro in _divided(half_units, operation.step, round(ops * MICRO)):
-        trace.add(Kind(table, index, key_class, operation_name, cost), int(second_text), micro)
+        trace.add(RateKind(table, index, key_class, operation_name, cost), int(second_text), micro)
     trace.saw(table, index, number)
 
 

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from faradisc.capacity.admission import Charge
 from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.results.item_collections import recorded_bytes
-from faradisc.tools.planner.simulation.discrete_event import Request, RequestPart
+from faradisc.tools.planner.simulation.discrete_event import RequestPart, SimulatedRequest
 from faradisc.tools.planner.simulation.recorder import FlowRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.retries import Retries
 
 
-def replay(trace: Trace, tables: VirtualTables, recorder: RunRecorder, retries: Retries) -> Iterator[Request]:
+def replay(
+    trace: Trace, tables: VirtualTables, recorder: RunRecorder, retries: Retries
+) -> Iterator[SimulatedRequest]:
     """Yields the requests of a trace in order of time. Those of unknown tables and indexes are skipped."""
     flows: dict[tuple[str, str], FlowRecord] = {}
     now = tables.start_ns
@@ -47,4 +49,4 @@ def replay(trace: Trace, tables: VirtualTables, recorder: RunRecorder, retries: 
             table_plan = parts[0].record.virtual.table
             gained = recorded_bytes(table_plan, recorded.grows_bytes, recorded.grows_items)
             growth.add(recorded.key, gained)
-        yield Request(now, flow, retries, parts)
+        yield SimulatedRequest(now, flow, retries, parts)

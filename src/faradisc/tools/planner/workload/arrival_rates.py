@@ -15,7 +15,7 @@ MICRO = 1_000_000
 DAY_S = 86_400
 
 
-class Rate(Protocol):
+class ArrivalRate(Protocol):
     def micro(self, second: int) -> int:
         """Returns the micro-requests of a second, counted from the start of the run."""
 
@@ -25,7 +25,7 @@ class Rate(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
+class ConstantRate:
     """The same rate in every second."""
 
     value: int
@@ -71,7 +71,7 @@ class Points(Steps):
 
 
 @dataclass(frozen=True, slots=True)
-class Daily:
+class DailyRate:
     """A cosine over the day: `high` at the time of the peak, `low` twelve hours away from it."""
 
     low: int
@@ -91,7 +91,7 @@ class Daily:
 
 
 @dataclass(frozen=True, slots=True)
-class Spikes:
+class SpikeRate:
     """A base rate, and every `every_s` seconds a higher one for `lasting_s` seconds."""
 
     base: int
@@ -111,7 +111,7 @@ class Spikes:
 class Window:
     """Another rate, limited to a period of time. Its own time begins with the period."""
 
-    inner: Rate
+    inner: ArrivalRate
     from_s: int
     until_s: int | None
 

@@ -1,6 +1,6 @@
 """Key distributions: which keys requests name, and where those keys lie in the key space.
 
-A distribution gives a `Shape`: a few named keys with weights, and a tail, the rest, which is spread evenly
+A distribution gives a `KeyShape`: a few named keys with weights, and a tail, the rest, which is spread evenly
 over the whole hash space because it consists of very many keys of little weight each. Both engines use the
 same shapes: one draws keys from them, the other divides rates by them.
 
@@ -56,7 +56,7 @@ def key_prefix(name: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Shape:
+class KeyShape:
     """The keys of the requests of one or more seconds, with their weights."""
 
     keys: tuple[Key, ...]
@@ -162,7 +162,7 @@ def _sort_position(bound: bytes | None, prefix: bytes) -> int:
 
 
 class KeyModel(Protocol):
-    def shape(self, second: int, first: int, count: int) -> Shape:
+    def shape(self, second: int, first: int, count: int) -> KeyShape:
         """Returns the keys of `count` requests of one second, the first of which is the `first`-th request of
         all. Returns the same object as long as the keys do not change."""
 
@@ -175,10 +175,10 @@ class KeyModel(Protocol):
 class Fixed:
     """A distribution that does not change over time."""
 
-    fixed: Shape
+    fixed: KeyShape
     words: str
 
-    def shape(self, second: int, first: int, count: int) -> Shape:
+    def shape(self, second: int, first: int, count: int) -> KeyShape:
         return self.fixed
 
 
@@ -192,9 +192,9 @@ class Dates:
     suffixes: int
     sort: Sort
     _name: str = ""
-    _shape: Shape | None = None
+    _shape: KeyShape | None = None
 
-    def shape(self, second: int, first: int, count: int) -> Shape:
+    def shape(self, second: int, first: int, count: int) -> KeyShape:
         moment = datetime.fromtimestamp(self.start_s + second, UTC)
         name = moment.strftime({"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}[self.period])
         if self._shape is None or name != self._name:
@@ -214,9 +214,9 @@ class Sequential:
     per_key: int
     sort: Sort
     _present: tuple[int, int, int] = field(default=(-1, 0, 0), repr=False)
-    _shape: Shape | None = field(default=None, repr=False)
+    _shape: KeyShape | None = field(default=None, repr=False)
 
-    def shape(self, second: int, first: int, count: int) -> Shape:
+    def shape(self, second: int, first: int, count: int) -> KeyShape:
         begin, end = first // self.per_key, (first + max(count, 1) - 1) // self.per_key
         # Seconds with the same single key share one shape.
         present = (second, first, count) if begin < end else (-1, begin, end)
@@ -225,11 +225,11 @@ class Sequential:
             self._shape = self._new_shape(first, count)
         return self._shape
 
-    def _new_shape(self, first: int, count: int) -> Shape:
+    def _new_shape(self, first: int, count: int) -> KeyShape:
         per_key, count = self.per_key, max(count, 1)
         keys = range(first // per_key, (first + count - 1) // per_key + 1)
         if len(keys) > NAMED_KEYS_MAX or per_key == 1:
-            return Shape((), ONE, self.sort)
+            return KeyShape((), ONE, self.sort)
         weights = []
         for number in keys:
             begin, end = max(number * per_key, first), min((number + 1) * per_key, first + count)
@@ -243,7 +243,7 @@ class Sequential:
 
 def named(
     weights: Sequence[tuple[str, int]], suffixes: int, sort: Sort, tail: int = 0, *, ordered: bool = False
-) -> Shape:
+) -> KeyShape:
     """Returns a shape of named keys, each divided by suffixes; keys beyond NAMED_KEYS_MAX are in the tail."""
     keys: list[Key] = []
     given = 0
@@ -259,10 +259,10 @@ def named(
         # The remainder of the divisions goes to the first key.
         keys[0] = Key(keys[0].name, keys[0].weight + rest, keys[0].prefix)
         rest = 0
-    return Shape(tuple(keys), rest, sort, ordered=ordered)
+    return KeyShape(tuple(keys), rest, sort, ordered=ordered)
 
 
-EVENLY_SPREAD = Fixed(Shape((), ONE), "evenly spread")
+EVENLY_SPREAD = Fixed(KeyShape((), ONE), "evenly spread")
 """The keys of scans, and of indexes that the plan does not describe."""
 
 
@@ -280,7 +280,7 @@ def uniform(count: int, sort: Sort) -> Fixed:
     if count <= NAMED_KEYS_MAX:
         weights = [(f"key-{number}", ONE // count) for number in range(1, count + 1)]
         return Fixed(named(weights, 1, sort), words)
-    return Fixed(Shape((), ONE, sort, (f"any one of {count:,} keys", ONE // count)), words)
+    return Fixed(KeyShape((), ONE, sort, (f"any one of {count:,} keys", ONE // count)), words)
 
 
 def zipf(count: int, exponent: float, suffixes: int, sort: Sort) -> Fixed:

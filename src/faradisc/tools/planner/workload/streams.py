@@ -23,7 +23,7 @@ from faradisc.tools.planner.results.item_collections import FlowGrowth
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
 from faradisc.tools.planner.traces.rate_file import PerSecond
 from faradisc.tools.planner.workload.arrival_rates import MICRO
-from faradisc.tools.planner.workload.key_distributions import EVENLY_SPREAD, KeyModel, Shape
+from faradisc.tools.planner.workload.key_distributions import EVENLY_SPREAD, KeyModel, KeyShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class IndexCharge(Charged):
 
 
 @dataclass(frozen=True, slots=True)
-class Stream(Charged):
+class StreamWorkload(Charged):
     """Requests that make the same charges."""
 
     indexes: tuple[IndexCharge, ...] = ()
@@ -65,7 +65,7 @@ class Arrivals:
     first: int
     """Number of the first one among all requests of the flow."""
     count: int
-    shape: Shape
+    shape: KeyShape
 
 
 class Flow:
@@ -139,7 +139,7 @@ class Flow:
 # --- Costs ----------------------------------------------------------------------------------------------
 
 
-def compile_flow(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> list[Stream]:
+def compile_flow(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> list[StreamWorkload]:
     """Returns the streams of a flow."""
     if not flow.writes:
         return [_read(flow, table, recorder)]
@@ -151,7 +151,7 @@ def compile_flow(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> lis
     ]
 
 
-def _read(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> Stream:
+def _read(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> StreamWorkload:
     index = next((each for each in table.indexes if each.name == flow.index), None)
     size = flow.item_bytes
     if index is not None and index.entry_bytes is not None:
@@ -166,7 +166,7 @@ def _read(flow: FlowPlan, table: TablePlan, recorder: RunRecorder) -> Stream:
         half_units = units.read_half_units(size, consistent=consistent) * (2 if flow.transaction else 1)
     where = index.name if index is not None and index.is_global else None
     eventual = not flow.consistent and not flow.transaction
-    return Stream(recorder.direction(table.name, where, writes=False), half_units, eventual=eventual)
+    return StreamWorkload(recorder.direction(table.name, where, writes=False), half_units, eventual=eventual)
 
 
 Variant = tuple[Fraction, bool, frozenset[str]]
@@ -198,7 +198,7 @@ def _write(
     share: float,
     changed: bool,
     held: frozenset[str],
-) -> Stream:
+) -> StreamWorkload:
     old = 0 if flow.effect == "add" else flow.old_bytes
     new = 0 if flow.effect == "remove" else flow.item_bytes
     cost = units.write_units(old, new) * (2 if flow.transaction else 1)
@@ -220,7 +220,7 @@ def _write(
             charges.append(IndexCharge(record, 2 * index_cost, grows, keys=index.keys or EVENLY_SPREAD))
     record = recorder.direction(table.name, None, writes=True)
     indexes = tuple(charges)
-    return Stream(record, 2 * cost, new - old, items, indexes=indexes, share=share, collects=collects)
+    return StreamWorkload(record, 2 * cost, new - old, items, indexes=indexes, share=share, collects=collects)
 
 
 def _index_cost(flow: FlowPlan, index: IndexPlan, changed: bool) -> tuple[int, int]:
