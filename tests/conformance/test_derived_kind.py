@@ -22,7 +22,7 @@ from faradisc.engine.derived.counters import Counted, Counters
 from faradisc.engine.derived.features import Feature, FeatureKind, add_feature, remove_feature
 from faradisc.engine.derived.kinds import KINDS
 from faradisc.engine.jobs import walk
-from faradisc.engine.tables.derived import Live
+from faradisc.engine.tables.derived import LiveParts
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import FeatureState, TableState
 from faradisc.model.codec.keyspace import JOBS_PART, parts_of, slot_shift
@@ -51,7 +51,7 @@ class Letters(Feature, Counters):
 class LettersKind(FeatureKind):
     name = "letters"
 
-    def made(self, table: TableLayout, feature: FeatureState, live: Live) -> Letters:
+    def made(self, table: TableLayout, feature: FeatureState, live: LiveParts) -> Letters:
         return Letters(table, feature, "items by their first letter")
 
 

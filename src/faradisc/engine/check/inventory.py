@@ -15,7 +15,7 @@ import orjson
 
 from faradisc.engine.derived.kinds import kinds_of_check
 from faradisc.engine.inspection.problems import LOST, RepairAction, Report
-from faradisc.engine.inspection.reading import Look, pages
+from faradisc.engine.inspection.reading import StoreLook, pages
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.derived import Derived, Kinds
 from faradisc.engine.tables.layout import TableLayout
@@ -54,9 +54,9 @@ class Inventory:
         """Returns the last number of a part's log; None when it is unknown."""
         return self.parts.get(part, 0) if self.lists_parts else None
 
-    def look(self, store: ReadOnlyStore, now_ns: int, report: Report | None = None) -> Look:
+    def look(self, store: ReadOnlyStore, now_ns: int, report: Report | None = None) -> StoreLook:
         """Returns what the check of a derived thing needs."""
-        return Look(store, now_ns, report or Report(), self.parts, lists_parts=self.lists_parts)
+        return StoreLook(store, now_ns, report or Report(), self.parts, lists_parts=self.lists_parts)
 
     def derived_of(self, table: TableLayout) -> list[Derived]:
         """Returns what a table has beside its items, without what is being removed."""

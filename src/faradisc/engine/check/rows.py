@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Sequence
 
 from faradisc.engine.derived.stored_items import check_item
 from faradisc.engine.inspection.problems import RepairAction
-from faradisc.engine.inspection.reading import Look, pages, usage_problems
+from faradisc.engine.inspection.reading import StoreLook, pages, usage_problems
 from faradisc.engine.inspection.words import row_words
-from faradisc.engine.tables.derived import Verification
+from faradisc.engine.tables.derived import DerivedCheck
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 
 
 async def walk_items(
-    look: Look, table: TableLayout, verifications: Sequence[Verification]
+    look: StoreLook, table: TableLayout, verifications: Sequence[DerivedCheck]
 ) -> AsyncIterator[None]:
     """Checks every item, and the counters of its part.
 

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from faradisc.clock import Clock
 from faradisc.engine.derived.streams import ChangeLog, LogWalk, checked_entries, entry_of
 from faradisc.engine.inspection.layouts import Layout
-from faradisc.engine.inspection.reading import Look
+from faradisc.engine.inspection.reading import StoreLook
 from faradisc.engine.streams.records import ChangeRecorder
-from faradisc.engine.tables.derived import Derived, Kind, Live, Verification
+from faradisc.engine.tables.derived import Derived, DerivedCheck, DerivedKind, LiveParts
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import UNASSIGNED, KinesisDestination, TableState
 from faradisc.model.codec.keyspace import parts_of
@@ -32,7 +32,7 @@ class Capture(ChangeLog):
     """The log of one destination. One that is disabled is not maintained, but delivered to its end."""
 
     def __init__(
-        self, table: TableLayout, destination: KinesisDestination, resource: int, live: Live
+        self, table: TableLayout, destination: KinesisDestination, resource: int, live: LiveParts
     ) -> None:
         self._parts = parts_of(resource, table.state.slots)
         recorder = capture_recorder(self._parts, live.clock)
@@ -46,12 +46,12 @@ class Capture(ChangeLog):
     def layout(self) -> Layout:
         return Layout(self.where, entry=entry_of(self.table.named_placement, "us"))
 
-    def verification(self, look: Look) -> Verification:
+    def verification(self, look: StoreLook) -> DerivedCheck:
         return CaptureVerification(self, look)
 
 
-class CaptureVerification(Verification):
-    def __init__(self, captured: Capture, look: Look) -> None:
+class CaptureVerification(DerivedCheck):
+    def __init__(self, captured: Capture, look: StoreLook) -> None:
         self._captured = captured
         self._look = look
 
@@ -65,10 +65,10 @@ class CaptureVerification(Verification):
                 yield
 
 
-class CaptureKind(Kind):
+class CaptureKind(DerivedKind):
     name = "capture"
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         return [
             Capture(table, each, each.resource, live)
             for each in table.state.kinesis

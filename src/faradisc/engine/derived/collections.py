@@ -15,10 +15,17 @@ from faradisc.engine.derived.stored_items import check_item
 from faradisc.engine.inspection.layouts import Layout, row_key_of
 from faradisc.engine.inspection.layouts import size as size_fields
 from faradisc.engine.inspection.problems import Problem, RepairAction
-from faradisc.engine.inspection.reading import Look, pages
+from faradisc.engine.inspection.reading import StoreLook, pages
 from faradisc.engine.inspection.words import row_words
 from faradisc.engine.tables.change import CollectionsFull, Outcome
-from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, Verification, WrittenItem
+from faradisc.engine.tables.derived import (
+    CommitBatches,
+    Derived,
+    DerivedCheck,
+    DerivedKind,
+    LiveParts,
+    WrittenItem,
+)
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import UNASSIGNED, TableState
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
@@ -30,7 +37,7 @@ from faradisc.storage.api import Batch, Part, ReadOnlyStore, Store
 
 
 class Collections(Counters):
-    def __init__(self, table: TableLayout, resource: int, live: Live) -> None:
+    def __init__(self, table: TableLayout, resource: int, live: LiveParts) -> None:
         super().__init__(table, resource, "sizes of item collections")
         hash_only = KeySchema(table.key.hash, (), table.key.types)
         self.placement: Placement = replace(table.placement, resource=resource, key=hash_only)
@@ -75,10 +82,10 @@ class Collections(Counters):
     def layout(self) -> Layout:
         return Layout(self.where, row_key_of(self.placement), size_fields)
 
-    def verification(self, look: Look) -> Verification:
+    def verification(self, look: StoreLook) -> DerivedCheck:
         return CollectionVerification(self, look)
 
-    async def repair(self, store: Store, look: Look) -> None:
+    async def repair(self, store: Store, look: StoreLook) -> None:
         """Adds up the collections again."""
         table = self.table
         for slot, part in enumerate(table.placement.parts):
@@ -94,7 +101,7 @@ class Collections(Counters):
             await merge.correct(store, list(sums.end()), at_end=True)
 
     async def rows_about(
-        self, look: Look, key: Item, item: Item | None, record: bytes
+        self, look: StoreLook, key: Item, item: Item | None, record: bytes
     ) -> list[tuple[Part, list[bytes]]]:
         row_key = self.placement.row_key(key)
         return [(self.placement.part_of(row_key), [row_key])]
@@ -111,11 +118,11 @@ def _delta(written: WrittenItem) -> int:
     )
 
 
-class CollectionKind(Kind):
+class CollectionKind(DerivedKind):
     name = "collections"
     numbering = 0
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         resource = table.state.collections_resource
         return () if resource is None else (Collections(table, resource, live),)
 
@@ -124,10 +131,10 @@ class CollectionKind(Kind):
             state.collections_resource = next(numbers)
 
 
-class CollectionVerification(Verification):
+class CollectionVerification(DerivedCheck):
     """Compares the stored sizes with the items by merging the two: they are in the same order."""
 
-    def __init__(self, collections: Collections, look: Look) -> None:
+    def __init__(self, collections: Collections, look: StoreLook) -> None:
         self._collections = collections
         self._look = look
         self._ended: list[CollectionSum] = []

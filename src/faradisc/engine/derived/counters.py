@@ -28,10 +28,10 @@ from hashlib import blake2b
 
 from faradisc.engine.inspection.layouts import Layout, size
 from faradisc.engine.inspection.problems import RepairAction
-from faradisc.engine.inspection.reading import Look, pages
+from faradisc.engine.inspection.reading import StoreLook, pages
 from faradisc.engine.inspection.words import read_item
 from faradisc.engine.jobs.walk import WalkPage, WalkPosition
-from faradisc.engine.tables.derived import CommitBatches, Derived, Verification, WrittenItem
+from faradisc.engine.tables.derived import CommitBatches, Derived, DerivedCheck, WrittenItem
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import JOBS_PART, job_key
 from faradisc.model.values.attribute import Item
@@ -101,10 +101,10 @@ class Counters(Derived):
     def layout(self) -> Layout:
         return Layout(self.where, payload=size)
 
-    def verification(self, look: Look) -> Verification:
+    def verification(self, look: StoreLook) -> DerivedCheck:
         return CounterVerification(self, look)
 
-    async def repair(self, store: Store, look: Look) -> None:
+    async def repair(self, store: Store, look: StoreLook) -> None:
         """Counts again. Needs memory for all counters of a part."""
         for part in self.parts():
             totals: Counter[bytes] = Counter()
@@ -128,7 +128,7 @@ class Counters(Derived):
                 await store.commit([batch])
 
     async def rows_about(
-        self, look: Look, key: Item, item: Item | None, record: bytes
+        self, look: StoreLook, key: Item, item: Item | None, record: bytes
     ) -> list[tuple[Part, list[bytes]]]:
         if item is None:
             return []
@@ -136,7 +136,7 @@ class Counters(Derived):
         return [(part, [counter]) for part, counter, _ in self.counted(item, row_key)]
 
 
-class CounterVerification(Verification):
+class CounterVerification(DerivedCheck):
     """Compares sums over all counters of a part, in which each counts as often as its number says.
 
     What an item adds is a digest of the counter's key times a number; what a stored row adds is the same
@@ -144,7 +144,7 @@ class CounterVerification(Verification):
     and take the memory of one number per part.
     """
 
-    def __init__(self, counters: Counters, look: Look) -> None:
+    def __init__(self, counters: Counters, look: StoreLook) -> None:
         self._counters = counters
         self._look = look
         self._expected: Counter[Part] = Counter()

@@ -23,7 +23,7 @@ from faradisc.engine.derived.item_rows import DerivedRow, ItemRows
 from faradisc.engine.inspection.layouts import Fields, Layout, row_key_of, time
 from faradisc.engine.inspection.words import row_words
 from faradisc.engine.jobs.walk import WalkPage
-from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, WrittenItem, find
+from faradisc.engine.tables.derived import CommitBatches, Derived, DerivedKind, LiveParts, WrittenItem, find
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import UNASSIGNED, TableState
 from faradisc.engine.tables.table import Table
@@ -174,10 +174,10 @@ class Expiry(ItemRows):
         return f"{row_words(self.table.placement, row_key)} expiring at {seconds}"
 
 
-class ExpiryKind(Kind):
+class ExpiryKind(DerivedKind):
     name = "expiry"
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         ttl = table.state.ttl
         if ttl is None or ttl.resource is None:
             return ()
@@ -187,7 +187,7 @@ class ExpiryKind(Kind):
         if state.ttl is not None and state.ttl.resource == UNASSIGNED:
             state.ttl.resource = next(numbers)
 
-    def dropped(self, table: TableLayout, live: Live) -> Iterable[Part]:
+    def dropped(self, table: TableLayout, live: LiveParts) -> Iterable[Part]:
         ttl = table.state.ttl
         if ttl is None or ttl.previous_resource is None:
             return ()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.derived import Derived, Kind, Live
+from faradisc.engine.tables.derived import Derived, DerivedKind, LiveParts
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import UNASSIGNED, FeatureState, TableState
 from faradisc.engine.tables.table import Table
@@ -22,12 +22,12 @@ FEATURE_JOB = b"feature"
 """Names the cursors of the filling of features."""
 
 
-class FeatureKind(Kind):
+class FeatureKind(DerivedKind):
     @abstractmethod
-    def made(self, table: TableLayout, feature: FeatureState, live: Live) -> Derived:
+    def made(self, table: TableLayout, feature: FeatureState, live: LiveParts) -> Derived:
         """Returns what a table has of this kind."""
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         feature = table.state.features.get(self.name)
         if feature is None or feature.dropped:
             return ()
@@ -38,7 +38,7 @@ class FeatureKind(Kind):
         if feature is not None and feature.resource == UNASSIGNED:
             feature.resource = next(numbers)
 
-    def dropped(self, table: TableLayout, live: Live) -> Iterable[Part]:
+    def dropped(self, table: TableLayout, live: LiveParts) -> Iterable[Part]:
         feature = table.state.features.get(self.name)
         if feature is None or not feature.dropped:
             return ()

@@ -24,9 +24,17 @@ from struct import Struct
 from faradisc.engine.inspection.layouts import Fields, Layout, image, number, row_key_of, time
 from faradisc.engine.inspection.layouts import rest as unreadable
 from faradisc.engine.inspection.problems import LOST
-from faradisc.engine.inspection.reading import Look, pages, usage_problems
+from faradisc.engine.inspection.reading import StoreLook, pages, usage_problems
 from faradisc.engine.inspection.words import read_item, row_words
-from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, Verification, WrittenItem, find
+from faradisc.engine.tables.derived import (
+    CommitBatches,
+    Derived,
+    DerivedCheck,
+    DerivedKind,
+    LiveParts,
+    WrittenItem,
+    find,
+)
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, PitrState, TableState
 from faradisc.engine.tables.table import Table
@@ -49,7 +57,7 @@ _STAMP = Struct(">QI").pack
 class History(Derived):
     """The history of one table."""
 
-    def __init__(self, table: TableLayout, state: PitrState, live: Live) -> None:
+    def __init__(self, table: TableLayout, state: PitrState, live: LiveParts) -> None:
         super().__init__(table, state.resource, "point-in-time recovery")
         self.enabled_ns = state.enabled_ns
         self.period_days = state.period_days
@@ -133,16 +141,16 @@ class History(Derived):
     def usage_of(self, key: bytes, payload: bytes) -> tuple[int, int]:
         return 1, len(key) + len(payload)
 
-    def verification(self, look: Look) -> Verification:
+    def verification(self, look: StoreLook) -> DerivedCheck:
         return HistoryVerification(self, look)
 
-    def stored_parts(self, look: Look) -> list[Part]:
+    def stored_parts(self, look: StoreLook) -> list[Part]:
         """Returns the parts that have rows."""
         resource = self.resource.to_bytes(4, "big")
         return [part for part in look.parts if part[:4] == resource and len(part) == PART_BYTES]
 
     async def rows_about(
-        self, look: Look, key: Item, item: Item | None, record: bytes
+        self, look: StoreLook, key: Item, item: Item | None, record: bytes
     ) -> list[tuple[Part, list[bytes]]]:
         row_key = self.table.placement.row_key(key)
         found = []
@@ -153,10 +161,10 @@ class History(Derived):
         return found
 
 
-class HistoryVerification(Verification):
+class HistoryVerification(DerivedCheck):
     """Checks that the images are readable, and each in the part of its day."""
 
-    def __init__(self, history: History, look: Look) -> None:
+    def __init__(self, history: History, look: StoreLook) -> None:
         self._history = history
         self._look = look
 
@@ -198,10 +206,10 @@ def _reason(table: TableLayout, part: Part, key: bytes, payload: bytes) -> str:
     return ""
 
 
-class HistoryKind(Kind):
+class HistoryKind(DerivedKind):
     name = "history"
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         pitr = table.state.pitr
         return () if pitr is None else (History(table, pitr, live),)
 
@@ -209,7 +217,7 @@ class HistoryKind(Kind):
         if state.pitr is not None and state.pitr.resource == UNASSIGNED:
             state.pitr.resource = next(numbers)
 
-    def dropped(self, table: TableLayout, live: Live) -> Iterable[Part]:
+    def dropped(self, table: TableLayout, live: LiveParts) -> Iterable[Part]:
         dropped = table.state.dropped_history
         if dropped is None:
             return ()

@@ -25,7 +25,7 @@ from faradisc.engine.derived.item_rows import DerivedRow, ItemRows
 from faradisc.engine.inspection.layouts import Layout, record, row_key_of
 from faradisc.engine.inspection.words import read_item, shortened
 from faradisc.engine.jobs.walk import WalkPage, WalkPosition
-from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, WrittenItem
+from faradisc.engine.tables.derived import CommitBatches, Derived, DerivedKind, LiveParts, WrittenItem
 from faradisc.engine.tables.layout import Index, TableLayout
 from faradisc.engine.tables.partition_sizes import grow_index
 from faradisc.engine.tables.state import UNASSIGNED, TableState
@@ -49,7 +49,7 @@ class IndexEntries(ItemRows):
     noun = "an entry"
     remedy = "rewrites the entries that are wrong, from the table"
 
-    def __init__(self, table: TableLayout, index: Index, live: Live) -> None:
+    def __init__(self, table: TableLayout, index: Index, live: LiveParts) -> None:
         super().__init__(table, index.placement.resource, f"index {index.name}")
         self.index = index
         self.is_filled = index.status != "CREATING"
@@ -146,10 +146,10 @@ class IndexEntries(ItemRows):
         return 1, item_record.size_of(payload) + STORAGE_OVERHEAD_BYTES
 
 
-class IndexKind(Kind):
+class IndexKind(DerivedKind):
     name = "index"
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         indexes = table.local_indexes + table.global_indexes + table.vector_indexes
         return [IndexEntries(table, index, live) for index in indexes]
 

@@ -17,9 +17,9 @@ from hashlib import md5
 from typing import NamedTuple
 
 from faradisc.engine.inspection.problems import Problem, RepairAction
-from faradisc.engine.inspection.reading import Look, Pairs, pages, usage_problems
+from faradisc.engine.inspection.reading import Pairs, StoreLook, pages, usage_problems
 from faradisc.engine.inspection.words import read_item
-from faradisc.engine.tables.derived import Derived, Verification
+from faradisc.engine.tables.derived import Derived, DerivedCheck
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
@@ -80,10 +80,10 @@ class ItemRows(Derived):
         action = RepairAction("derived", resource=self.resource)
         return Problem(self.where, f"{self.noun} {what}", self.remedy, self.key_words(row), action)
 
-    def verification(self, look: Look) -> Verification:
+    def verification(self, look: StoreLook) -> DerivedCheck:
         return ItemRowsVerification(self, look)
 
-    async def repair(self, store: Store, look: Look) -> None:
+    async def repair(self, store: Store, look: StoreLook) -> None:
         async for wrong in differences(store, self, self.parts(), look.now_ns):
             batches: dict[Part, Batch] = {}
             for _, row, is_put in wrong:
@@ -96,7 +96,7 @@ class ItemRows(Derived):
                 await store.commit(list(batches.values()))
 
     async def rows_about(
-        self, look: Look, key: Item, item: Item | None, record: bytes
+        self, look: StoreLook, key: Item, item: Item | None, record: bytes
     ) -> list[tuple[Part, list[bytes]]]:
         row = None
         if item is not None:
@@ -104,8 +104,8 @@ class ItemRows(Derived):
         return [] if row is None else [(row.part, [row.key])]
 
 
-class ItemRowsVerification(Verification):
-    def __init__(self, derived: ItemRows, look: Look) -> None:
+class ItemRowsVerification(DerivedCheck):
+    def __init__(self, derived: ItemRows, look: StoreLook) -> None:
         self._derived = derived
         self._look = look
         self._expected = Sums()

@@ -9,9 +9,9 @@ from faradisc.engine.derived.expiry import ExpiryKind
 from faradisc.engine.derived.history import HistoryKind
 from faradisc.engine.derived.indexes import IndexKind
 from faradisc.engine.derived.streams import StreamKind
-from faradisc.engine.tables.derived import Kind, Kinds, Live
+from faradisc.engine.tables.derived import DerivedKind, Kinds, LiveParts
 
-KINDS: list[Kind] = [
+KINDS: list[DerivedKind] = [
     *(IndexKind(), StreamKind(), ExpiryKind(), CollectionKind(), CaptureKind(), HistoryKind()),
 ]
 """In the order in which `faradisc inspect` shows them."""
@@ -19,4 +19,4 @@ KINDS: list[Kind] = [
 
 def kinds_of_check() -> Kinds:
     """Returns the kinds for looking at a store that a database may have open, or none."""
-    return Kinds(KINDS, Live.of_check(SystemClock()))
+    return Kinds(KINDS, LiveParts.of_check(SystemClock()))

@@ -14,7 +14,7 @@ from faradisc.engine.inspection.problems import LOST, Problem, Report, Tally
 from faradisc.engine.inspection.reading import log_pages
 from faradisc.engine.inspection.words import key_words, read_item
 from faradisc.engine.streams.records import ChangeRecorder, Entry, parse_entry
-from faradisc.engine.tables.derived import CommitBatches, Derived, Kind, Live, WrittenItem
+from faradisc.engine.tables.derived import CommitBatches, Derived, DerivedKind, LiveParts, WrittenItem
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.model.codec.keyspace import HASH_BYTES, Placement, slot_shift
 from faradisc.model.values.schema import KeySchema
@@ -49,12 +49,12 @@ class StreamLog(ChangeLog):
         return ()
 
 
-class StreamKind(Kind):
+class StreamKind(DerivedKind):
     """The number of a stream is given with its first shards, by the catalog."""
 
     name = "stream"
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         setting = table.state.stream
         if setting is None:
             return ()

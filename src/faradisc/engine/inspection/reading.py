@@ -36,7 +36,7 @@ async def log_pages(store: ReadOnlyStore, part: Part) -> AsyncIterator[list[tupl
 
 
 @dataclass(slots=True)
-class Look:
+class StoreLook:
     """One state of a store, for a check, a repair or an inspection."""
 
     store: ReadOnlyStore

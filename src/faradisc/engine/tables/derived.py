@@ -11,8 +11,8 @@ table, and the few loops over that list are all that knows of them:
     a change         assign, parts, fenced, continues, forget: numbers, clearing and fences (catalog.py)
     other owners     resources (encryption), parts (deletion, conversion)
 
-A `Kind` knows the part of a table's stored state that is its own, and returns the `Derived` that follow from
-it. The kinds are in engine/derived/, above this package; the catalog is given them.
+A `DerivedKind` knows the part of a table's stored state that is its own, and returns the `Derived` that
+follow from it. The kinds are in engine/derived/, above this package; the catalog is given them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, ClassVar, Protocol
 
 from faradisc.clock import Clock
 from faradisc.engine.inspection.layouts import Layout
-from faradisc.engine.inspection.reading import Look
+from faradisc.engine.inspection.reading import StoreLook
 from faradisc.engine.jobs.walk import WalkPage, WalkPosition
 from faradisc.engine.streams.records import ChangeRecorder
 from faradisc.engine.tables.indexes import EntryChange
@@ -109,7 +109,7 @@ class WrittenItem(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveParts:
     """What a database has in memory beside its tables. A check has the defaults."""
 
     clock: Clock
@@ -122,11 +122,11 @@ class Live:
     collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX
 
     @classmethod
-    def of_check(cls, clock: Clock) -> Live:
+    def of_check(cls, clock: Clock) -> LiveParts:
         return cls(clock, Moments(clock))
 
 
-class Verification:
+class DerivedCheck:
     """The check of one derived thing. It sees all items of the table first, slot by slot, in the order of
     their row keys; then it reads what is stored. Its memory does not grow with the number of items."""
 
@@ -217,14 +217,14 @@ class Derived:
         """Returns what a row adds to the usage of its part: items and bytes."""
         return 0, 0
 
-    def verification(self, look: Look) -> Verification:
-        return Verification()
+    def verification(self, look: StoreLook) -> DerivedCheck:
+        return DerivedCheck()
 
-    async def repair(self, store: Store, look: Look) -> None:
+    async def repair(self, store: Store, look: StoreLook) -> None:
         """Rewrites what differs from the items. Requires: no other writer."""
 
     async def rows_about(
-        self, look: Look, key: Item, item: Item | None, record: bytes
+        self, look: StoreLook, key: Item, item: Item | None, record: bytes
     ) -> list[tuple[Part, list[bytes]]]:
         """Returns the keys of the rows about one item, for an inspection. item: None when there is none."""
         return []
@@ -239,7 +239,7 @@ class Derived:
         raise NotImplementedError
 
 
-class Kind:
+class DerivedKind:
     """All derived things of one kind, and their part of a table's state."""
 
     name: str
@@ -247,14 +247,14 @@ class Kind:
     numbering = 1
     """Kinds with lower numbers get their resource numbers first; so new tables look as they always did."""
 
-    def of(self, table: TableLayout, live: Live) -> Iterable[Derived]:
+    def of(self, table: TableLayout, live: LiveParts) -> Iterable[Derived]:
         """Returns those that a table has, those included that are being removed."""
         raise NotImplementedError
 
     def assign(self, state: TableState, numbers: Iterator[int]) -> None:
         """Gives those of them that are new their resource numbers."""
 
-    def dropped(self, table: TableLayout, live: Live) -> Iterable[Part]:
+    def dropped(self, table: TableLayout, live: LiveParts) -> Iterable[Part]:
         """Returns the parts of what the last change of the table has removed and `of` does not have. A crash
         may have left rows in them."""
         return ()
@@ -270,7 +270,7 @@ class Kind:
 class Kinds:
     """The kinds that a database knows, with what they need."""
 
-    def __init__(self, kinds: Sequence[Kind], live: Live) -> None:
+    def __init__(self, kinds: Sequence[DerivedKind], live: LiveParts) -> None:
         self._kinds = kinds
         self.live = live
 

@@ -22,7 +22,7 @@ from faradisc.engine.streams.registry import Streams
 from faradisc.engine.streams.stream import Stream, StreamState
 from faradisc.engine.tables.background_index import BackgroundIndex
 from faradisc.engine.tables.catalog_store import LAST_RESOURCE_KEY, CatalogStore
-from faradisc.engine.tables.derived import Derived, Kind, Kinds, Live
+from faradisc.engine.tables.derived import Derived, DerivedKind, Kinds, LiveParts
 from faradisc.engine.tables.key_locks import KeyLocks
 from faradisc.engine.tables.moments import Moments
 from faradisc.engine.tables.names import NsName, name_of_row, parse_table_arn, row_key
@@ -53,7 +53,7 @@ class TableLookup:
         store: Store,
         clock: Clock,
         entropy: Entropy,
-        kinds: Sequence[Kind],
+        kinds: Sequence[DerivedKind],
         *,
         per_region: bool,
         transition_ms: int,
@@ -89,7 +89,7 @@ class TableLookup:
         self.moments = Moments(clock)
         self.kinds = Kinds(
             kinds,
-            Live(
+            LiveParts(
                 clock,
                 self.moments,
                 store.shared,
