@@ -13,6 +13,7 @@ ROOT = Path(faradisc.__file__).parent
 NAMES_OF_SERVICES = {"LimitExceededException", "ResourceNotFoundException", "ValidationException"}
 """Errors that several services call so: the class has the name that clients see."""
 STILL_TWICE = {
+    *("Difference", "Look", "Placement", "Prepared", "Verification"),
     *("Action", "Call", "Change", "Conflict", "Connection", "Damaged", "Decision", "Derived", "Endpoint"),
     *("History", "HotKey", "IndexEntries", "Job", "Key", "Kind", "Live", "Node", "Operation", "Outcome"),
     *("Plan", "Projection", "Session", "Source", "Target", "Throughput", "Token", "Update"),
