@@ -19,6 +19,6 @@
     kept.py        the seeds that once failed
 
 Everything from the JSON of a request down to the storage interface is real, with the background work.
-Simulated are the clock, all identifiers, the event loop's order (faradisc.testing.seeded_loop) and the disk
-(faradisc.testing.faulty_store). `PYTHONPATH=tests python -m simulation --help` runs and replays.
+Simulated are the clock, all identifiers, the event loop's order (fixtures.seeded_loop) and the disk
+(fixtures.faulty_store). `PYTHONPATH=tests python -m simulation --help` runs and replays.
 """

@@ -10,7 +10,7 @@ from typing import Any
 from faradisc.clock import ManualClock
 from faradisc.database import Database
 from faradisc.errors import StorageError
-from faradisc.testing.faulty_store import FaultyStore
+from fixtures.faulty_store import FaultyStore
 from simulation.auditor import Auditor
 from simulation.consumers import Call
 from simulation.meters import MeterReader

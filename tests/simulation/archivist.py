@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faradisc.clock import ManualClock
-from faradisc.testing.faulty_store import FaultyStore
+from fixtures.faulty_store import FaultyStore
 from simulation.actors import pause
 from simulation.auditor import RESTORED, Auditor
 from simulation.consumers import Call

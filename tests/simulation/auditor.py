@@ -20,9 +20,9 @@ from faradisc.engine.tables.state import TableState
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import CATALOG_PART, SCALING_PART, key_of_row
 from faradisc.storage.api import Batch, ReadOnlyStore
-from faradisc.testing.faulty_store import FaultyDisk
-from faradisc.testing.seeded_loop import running
 from fixtures import integrity
+from fixtures.faulty_store import FaultyDisk
+from fixtures.seeded_loop import running
 from simulation.bulk import BulkBook
 from simulation.model import Model, Place
 from simulation.requests import THROTTLED, Changes, Request

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from faradisc.testing.faulty_store import FaultyDisk
+from fixtures.faulty_store import FaultyDisk
 from simulation.run import DiskOf, Failed, play
 
 SEEDS = 80

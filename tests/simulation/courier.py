@@ -21,7 +21,7 @@ from typing import Any
 import orjson
 
 from faradisc.clock import ManualClock
-from faradisc.testing.faulty_store import FaultyStore
+from fixtures.faulty_store import FaultyStore
 from simulation.actors import pause
 from simulation.auditor import IMPORTED, Auditor
 from simulation.buckets import BUCKET, MemoryBuckets

@@ -31,9 +31,9 @@ from faradisc.engine.exchange.locations import Locations
 from faradisc.errors import StorageError
 from faradisc.protocol import failures, front
 from faradisc.protocol.http import HttpRequest
-from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
-from faradisc.testing.seeded_loop import SeededLoop, Strand, running
+from fixtures.faulty_store import Faults, FaultyDisk, FaultyStore
 from fixtures.in_process import headers_of
+from fixtures.seeded_loop import SeededLoop, Strand, running
 from simulation.actors import Client, Worker, pause, take_snapshots
 from simulation.archivist import Archivist
 from simulation.auditor import Auditor

@@ -23,7 +23,7 @@ from faradisc.engine.transactions.tokens import Tokens
 from faradisc.engine.ttl import sweep
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
-from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
+from fixtures.faulty_store import Faults, FaultyDisk, FaultyStore
 from simulation import kept
 from simulation.breaking import found
 

@@ -20,7 +20,7 @@ from faradisc.engine.vectors.memory import IndexVectors
 from faradisc.services.autoscaling.target import Target
 from faradisc.services.autoscaling.worker import AutoScaler
 from faradisc.storage.api import Batch
-from faradisc.testing.faulty_store import Faults, FaultyStore
+from fixtures.faulty_store import Faults, FaultyStore
 from simulation.breaking import found
 
 BUSY: dict[str, Any] = {"throttled": 0.9, "throttled_index": False, "requests": 120}

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from faradisc.clock import ManualClock
-from faradisc.testing.faulty_store import FaultyDisk
+from fixtures.faulty_store import FaultyDisk
 from simulation import kept
 from simulation.auditor import Auditor
 from simulation.consumers import StreamReader

@@ -13,9 +13,9 @@ from faradisc.engine.sealing.state import SealState
 from faradisc.storage.api import Store
 from faradisc.storage.memory import MemoryPlace, MemoryStore
 from faradisc.storage.rocks import open_rocks
-from faradisc.storage.testing.mirror import MirrorStore
-from faradisc.storage.testing.recording import RecordingStore
 from faradisc.storage.testing.suite import Capabilities, SharedStoreSuite, StoreSuite
+from fixtures.mirror_store import MirrorStore
+from fixtures.recording_store import RecordingStore
 
 
 class TestMemory(StoreSuite):

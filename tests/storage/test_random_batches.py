@@ -17,7 +17,7 @@ from faradisc.storage.api import Batch, Conflict, Part
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
 from faradisc.storage.rocks import open_rocks
-from faradisc.storage.testing.mirror import MirrorStore
+from fixtures.mirror_store import MirrorStore
 from fixtures.searching import examples
 
 PARTS = [b"a", b"ab", b"\xff"]

@@ -13,8 +13,8 @@ from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
 from faradisc.storage.rocks import open_rocks
 from faradisc.storage.testing.contract import OTHER, PART, applied, put, version_of
-from faradisc.storage.testing.mirror import Difference, MirrorStore
-from faradisc.storage.testing.recording import RecordingStore, shown
+from fixtures.mirror_store import Difference, MirrorStore
+from fixtures.recording_store import RecordingStore, shown
 
 GOLDEN = """\
 get part=t [k1, 0xff00] for_update -> [absent, absent]

@@ -23,11 +23,11 @@ from faradisc.model.codec import item_record
 from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from faradisc.testing.faulty_store import Faults
-from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_store import Faults
 from fixtures.faulty_world import World as FaultyWorld
 from fixtures.faulty_world import ask
 from fixtures.schemas import item, schema
+from fixtures.seeded_loop import SeededLoop
 from throughput.conftest import World
 
 SMALL = "aws:3000/1000/16KB"

@@ -16,10 +16,10 @@ from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.errors import StorageError
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.immediate import run
-from faradisc.testing.faulty_store import Faults, FaultyStore
-from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_store import Faults, FaultyStore
 from fixtures.faulty_world import World, ask
 from fixtures.schemas import item, schema
+from fixtures.seeded_loop import SeededLoop
 
 MADE = {"fail_before_write": False, "fail_after_write": True, "fail_sync": True}
 

@@ -1,4 +1,4 @@
-"""For tests: the pytest plugin and assertions about requests; a failing store and a seeded event loop."""
+"""For tests of programs: the pytest plugin, assertions about requests, and a class for Testcontainers."""
 
 from faradisc.testing.assertions import Units, assert_no_scans, assert_units
 

@@ -24,11 +24,11 @@ from faradisc.engine.tables.writes import apply_change, apply_changes
 from faradisc.engine.ttl.sweep import expire_change
 from faradisc.errors import ResourceNotFoundException, StorageError
 from faradisc.storage.immediate import run
-from faradisc.testing.faulty_store import Faults
-from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_store import Faults
 from fixtures.faulty_world import World, ask
 from fixtures.in_process import InProcess
 from fixtures.schemas import item, schema
+from fixtures.seeded_loop import SeededLoop
 
 KEY = item(p="a")
 

@@ -20,10 +20,10 @@ from faradisc.database import Database
 from faradisc.engine.derived.history import History
 from faradisc.engine.exchange.locations import directories
 from faradisc.errors import ApiError
-from faradisc.testing.faulty_store import Faults
-from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_store import Faults
 from fixtures.faulty_world import World, ask, ask_scaling
 from fixtures.schemas import item, schema
+from fixtures.seeded_loop import SeededLoop
 
 SLOW = Faults(sync_turns=50)
 VECTORS = {

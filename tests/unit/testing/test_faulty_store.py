@@ -15,8 +15,8 @@ import pytest
 from faradisc.storage.api import Batch, Closed, IOFailed, Store
 from faradisc.storage.testing.contract import OTHER, PART, contents, put, row_of, version_of
 from faradisc.storage.testing.suite import Capabilities, StoreSuite
-from faradisc.testing.faulty_store import Faults, FaultyDisk, FaultyStore
-from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_store import Faults, FaultyDisk, FaultyStore
+from fixtures.seeded_loop import SeededLoop
 
 _disks: dict[Path, FaultyDisk] = {}
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from faradisc.testing.seeded_loop import SeededLoop, running
+from fixtures.seeded_loop import SeededLoop, running
 
 
 def order_of(seed: int) -> list[str]:
