@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,13 @@ import click
 from click.core import ParameterSource
 
 from faradisc.cli.failing import fail
-from faradisc.server.settings import SETTINGS, ServerSettings, Setting, SettingsError
+from faradisc.server.settings import (
+    SETTINGS,
+    SETTINGS_VARIABLE,
+    ServerSettings,
+    Setting,
+    SettingsError,
+)
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
@@ -47,11 +54,36 @@ def serve(context: click.Context, /, **values: Any) -> None:
     from faradisc.server import lifecycle  # noqa: PLC0415
 
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    if given := os.environ.pop(SETTINGS_VARIABLE, ""):
+        _serve_as_child(given)
+        return
     try:
         _choose_store(context, values)
-        lifecycle.serve(ServerSettings(**values))
+        settings = ServerSettings(**values)
+        if settings.processes > 1:
+            from faradisc.server.processes import serve_processes  # noqa: PLC0415 - few servers have several
+
+            raise SystemExit(serve_processes(settings))
+        lifecycle.serve(settings)
     except SettingsError as error:
         fail(str(error), 2)
+    except (*lifecycle.STARTUP_ERRORS, StorageError) as error:
+        fail(str(error), 1)
+
+
+def _serve_as_child(given: str) -> None:
+    """Runs one of several servers."""
+    import json  # noqa: PLC0415 - for these servers only
+
+    from faradisc.errors import StorageError  # noqa: PLC0415
+    from faradisc.server import lifecycle  # noqa: PLC0415
+
+    # The parent waits for the end of this output; what libraries print later goes nowhere.
+    out = os.fdopen(os.dup(1), "w")
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 1)
+    try:
+        lifecycle.serve(ServerSettings(**json.loads(given)), out=out, child=True)
     except (*lifecycle.STARTUP_ERRORS, StorageError) as error:
         fail(str(error), 1)
 

@@ -43,10 +43,10 @@ def is_loopback(address: _Address) -> bool:
     return host == "::1" or host.startswith("::ffff:127.")
 
 
-def bind(host: str, addresses: Sequence[_Address], port: int) -> list[socket.socket]:
+def bind(host: str, addresses: Sequence[_Address], port: int, *, shared: bool = False) -> list[socket.socket]:
     """Returns one bound socket per address, all with the same port; port 0 means any free one.
 
-    Raises AddressError.
+    shared: with other processes that say the same. Raises AddressError.
     """
     attempts = 1 if port else FREE_PORT_ATTEMPTS
     for attempt in range(1, attempts + 1):
@@ -55,7 +55,7 @@ def bind(host: str, addresses: Sequence[_Address], port: int) -> list[socket.soc
             for family, numeric in addresses:
                 chosen = port or (bound[0].getsockname()[1] if bound else 0)
                 try:
-                    bound.append(bind_one(family, numeric, chosen))
+                    bound.append(bind_one(family, numeric, chosen, shared=shared))
                 except OSError as error:
                     # A name such as localhost may list an address family that this machine has turned off.
                     if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) or len(addresses) == 1:
@@ -72,11 +72,13 @@ def bind(host: str, addresses: Sequence[_Address], port: int) -> list[socket.soc
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def bind_one(family: int, numeric: str, port: int) -> socket.socket:
+def bind_one(family: int, numeric: str, port: int, *, shared: bool = False) -> socket.socket:
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         if os.name == "posix":  # on Windows the option shares the port
             made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         if family == socket.AF_INET6:
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         made.bind((numeric, port))

@@ -54,9 +54,10 @@ COLLECTED_AFTER = 50_000
 OPEN_FILES_WANTED = 65_536
 
 
-def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
+def serve(settings: ServerSettings, *, out: TextIO = sys.stdout, child: bool = False) -> None:
     """Runs a server until SIGTERM or SIGINT.
 
+    child: it is one of several on the port (processes.py), and also ends when its standard input does.
     Raises SettingsError, AddressError, StorageError, PortFileError before it is ready, nothing later.
     """
     addresses = resolve(settings.host)
@@ -72,14 +73,17 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout) -> None:
         tls = TlsAcceptor(TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca))
     pages = _admin_pages(settings, addresses, access.authenticate_unlimited, load)
     site = Site(access.authenticate, pages, _origins(settings, addresses), access.audit)
-    sockets = bind(settings.host, addresses, settings.port)
+    sockets = bind(settings.host, addresses, settings.port, shared=child)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()
     os.umask(0o077)  # data, traces and exported files are readable by this user only
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         listener = Listener(site.handle, clock, load, tls)
         try:
-            runner.run(_run(settings, site, listener, sockets, tls=tls, access=access, clock=clock, out=out))
+            running = _run(
+                settings, site, listener, sockets, tls=tls, access=access, clock=clock, out=out, child=child
+            )
+            runner.run(running)
         finally:
             runner.run(listener.drain(0))  # a start that failed leaves it open
             access.close()
@@ -163,14 +167,18 @@ async def _run(
     access: Access,
     clock: Clock,
     out: TextIO,
+    child: bool,
 ) -> None:
     port = sockets[0].getsockname()[1]
     url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
     stop = asyncio.Event()
     _on_signals(lambda: listener.cut() if stop.is_set() else stop.set())
+    if child:
+        _on_end_of_input(stop.set)
     if tls is not None and hasattr(signal, "SIGHUP"):
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, tls.reload)
-    await listener.start(sockets)
+    if not child:
+        await listener.start(sockets)
     # The database's clock; signatures and HTTP use the machine's.
     database_clock, stored_time = data_clock(settings, clock)
     trace = _trace(settings, database_clock)
@@ -204,10 +212,14 @@ async def _run(
             await seed(serving.database, settings.seed)
         await serving.database.record(trace)
         site.executor = serving.database
+        if child:  # until it is ready the others take its connections
+            await listener.start(sockets)
         tune_garbage_collection()
         if port_file is not None:
             port_file.write()
         print(banner(settings, port), file=out, flush=True)
+        if child:
+            out.close()
         if settings.console:
             console = ConsoleProcess(url, settings.region, settings.console_port, settings.tls_cert)
             exit_stack.callback(console.stop)
@@ -256,6 +268,17 @@ def _on_signals(call: Callable[[], None]) -> None:
             loop.add_signal_handler(each, call)
         except NotImplementedError:  # Windows
             signal.signal(each, lambda *_: loop.call_soon_threadsafe(call))
+
+
+def _on_end_of_input(call: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+
+    def read() -> None:
+        if not os.read(0, 1):
+            loop.remove_reader(0)
+            call()
+
+    loop.add_reader(0, read)
 
 
 def tune_garbage_collection() -> None:

@@ -19,10 +19,13 @@ from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.limits import TTL_DELAY_S
 
 ENVIRONMENT_PREFIX = "FARADISC_"
+SETTINGS_VARIABLE = "FARADISC_OF_PARENT"
+"""The settings of one server of --processes, as JSON; its command line would show them to everybody."""
 PORT_MAX = 65_535
 TIME_SCALE_MAX = 86_400
 SECONDS_MAX = 3_155_760_000
 PRIVATE_PLACES_MAX = 16
+PROCESSES_MAX = 256
 
 
 class SettingsError(Exception):
@@ -70,6 +73,10 @@ class ServerSettings:
         "postgres:DIRECTORY. Tables are spread over several addresses, or those in the lines of a file.",
     )
     places: int = _setting(1, "Private PostgreSQLs that --store postgres:DIRECTORY spreads the tables over.")
+    processes: int = _setting(
+        1,
+        "Servers to run on this port, one for each core; with --store. They are started again when they die.",
+    )
     memory: bool = _setting(False, "Keep all data in memory; it is lost when the process ends.")
     region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
@@ -212,6 +219,10 @@ class ServerSettings:
             raise SettingsError("Buckets are directories or an endpoint's: give --s3-root or --s3-endpoint.")
         if self.backup_bucket and not self.s3_endpoint:
             raise SettingsError("--backup-bucket is a bucket of an S3 endpoint: give --s3-endpoint too.")
+        if not 1 <= self.processes <= PROCESSES_MAX:
+            raise SettingsError(f"--processes is a number from 1 to {PROCESSES_MAX}.")
+        if self.processes > 1 and (not self.store or self.record_trace):
+            raise SettingsError("--processes needs --store, and excludes --record-trace.")
         if self.store:
             self._check_store()
         elif self.places != 1:

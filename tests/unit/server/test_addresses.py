@@ -79,7 +79,7 @@ def test_an_address_family_turned_off_is_skipped_when_there_is_another(
 ) -> None:
     one_of = addresses.bind_one
 
-    def refuse_v6(family: int, numeric: str, port: int) -> socket.socket:
+    def refuse_v6(family: int, numeric: str, port: int, *, shared: bool) -> socket.socket:
         if family == socket.AF_INET6:
             raise OSError(errno.EADDRNOTAVAIL, "off")
         return one_of(family, numeric, port)
@@ -104,7 +104,7 @@ def test_an_address_family_turned_off_is_skipped_when_there_is_another(
     ],
 )
 def test_failures_are_sentences(monkeypatch: pytest.MonkeyPatch, number: int, sentence: str) -> None:
-    def refuse(family: int, numeric: str, port: int) -> socket.socket:
+    def refuse(family: int, numeric: str, port: int, *, shared: bool) -> socket.socket:
         raise OSError(number, "as reported")
 
     monkeypatch.setattr(addresses, "bind_one", refuse)
