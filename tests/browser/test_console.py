@@ -146,6 +146,12 @@ def test_an_index_is_queried_and_the_copied_code_finds_the_same(page: Any, serve
     page.get_by_label("kind (S)").fill("odd")
     page.get_by_role("button", name="Run").click()
     page.get_by_text("3 items, 3 examined").wait_for()
+    page.get_by_role("gridcell", name="p1", exact=True).click()
+    page.get_by_role("button", name="More").click()
+    page.get_by_text("Query the table for p1").click()
+    page.get_by_text("1 items, 1 examined").wait_for()
+    page.go_back()
+    page.get_by_text("3 items, 3 examined").wait_for()
     page.get_by_role("button", name="Copy as").click()
     code = page.locator(".code").first.inner_text()
     environment = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "PATH": ""}

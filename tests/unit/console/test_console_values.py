@@ -8,7 +8,7 @@ import pytest
 
 from faradisc.tools.console.changes import write_of
 from faradisc.tools.console.copy_as import boto3_code, partiql_code
-from faradisc.tools.console.queries import Form, Term, better_index, choices, request_of
+from faradisc.tools.console.queries import Form, Term, better_index, choices, collections_of, request_of
 from faradisc.tools.console.values import ValueMistake, cell, item_of, item_text, value_of, visible
 
 TABLE: dict[str, Any] = {
@@ -64,6 +64,13 @@ def test_an_index_that_suits_a_filter_is_named() -> None:
     assert better_index(form, TABLE) == "A Query of the index by-kind by kind reads only what matches."
     form.filters[0].operator = "<"
     assert not better_index(form, TABLE)
+
+
+def test_an_item_is_followed_to_the_collections_that_it_is_in() -> None:
+    item = {"pk": {"S": "a"}, "sk": {"S": "b"}, "kind": {"S": "odd"}}
+    described = {**TABLE, "TableName": "t"}
+    assert collections_of(item, described) == [Form("t", "", "a"), Form("t", "by-kind", "odd")]
+    assert collections_of({**item, "kind": {"N": "1"}}, described) == [Form("t", "", "a")]
 
 
 def test_an_index_says_why_it_does_not_suit() -> None:

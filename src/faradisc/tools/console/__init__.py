@@ -8,6 +8,7 @@ by boto3 and, where the endpoint has it, the admin API over HTTP. So it can do n
     sessions     what is known of each browser
     shell        one page that changes inside; asks before unwritten work is left
     frame        header, rail, tabs, palette around the pages; messages has what is said to the user
+    query_view, grid, editor, review: what the page of items is made of
     pages/       one module for each page: what is drawn and asked
     *.js         parts that would be slow from Python: rail, palette, heat map, and the script of the shell
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from faradisc.tools.console.values import Value, ValueMistake, value_of
+from faradisc.tools.console.values import Item, Value, ValueMistake, text_of, type_of, value_of
 
 SORT_OPERATORS: Final = {
     "=": "{name} = {value}",
@@ -58,6 +58,16 @@ class Form:
     descending: bool = False
     consistent: bool = False
     limit: int = LIMIT
+
+
+def collections_of(item: Item, description: Mapping[str, Any]) -> list[Form]:
+    """Returns queries of the item collections that an item is in, that of the table first."""
+    types, found = types_of(description), []
+    for choice in choices(description):
+        name = choice.keys[0]
+        if not choice.unsuitable and type_of(item.get(name, {"NULL": True})) == types[name]:
+            found.append(Form(description["TableName"], choice.index, text_of(item[name])))
+    return found
 
 
 def query_of_form(form: Form) -> list[tuple[str, str]]:

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import asdict
-from typing import Any, Final
+from functools import partial
+from typing import Any
 from urllib.parse import urlencode
 
 import orjson
 from nicegui import ui
 
 from faradisc.tools.console.changes import write_of
-from faradisc.tools.console.copy_as import boto3_code, cli_code, javascript_code, partiql_code
 from faradisc.tools.console.editor import edited
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.files import csv_text, loaded, show_codes
+from faradisc.tools.console.files import copied, csv_text, loaded
 from faradisc.tools.console.grid import ItemGrid
 from faradisc.tools.console.messages import chosen, complain, guarded, notice
-from faradisc.tools.console.navigation import table_path
-from faradisc.tools.console.parts import forbid, heading, note
+from faradisc.tools.console.navigation import items_path, table_path
+from faradisc.tools.console.parts import forbid, note
 from faradisc.tools.console.queries import (
-    FILTER_OPERATORS,
     LIMIT_MAX,
-    SORT_OPERATORS,
     Form,
-    Term,
     better_index,
-    choices,
+    collections_of,
     form_of_query,
     plan_of,
     query_of_form,
@@ -34,16 +29,12 @@ from faradisc.tools.console.queries import (
     schema_of,
     types_of,
 )
+from faradisc.tools.console.query_view import QueryView
 from faradisc.tools.console.review import key_text, reviewed, settled
 from faradisc.tools.console.sessions import Session
-from faradisc.tools.console.shell import console_page, current_shell
+from faradisc.tools.console.shell import console_page, current_shell, go
 from faradisc.tools.console.staging import Conflict, Staging, resolve
-from faradisc.tools.console.values import TYPES, Item, ValueMistake, value_of
-
-_ENTER: Final = """(event) => {
-  if (event.target.tagName === "INPUT" && !event.target.closest(".q-select")) emit();
-}"""
-"""Enter in any field of a query runs it; in a list of choices it chooses."""
+from faradisc.tools.console.values import Item, ValueMistake, item_text, plain, value_of, visible
 
 
 @console_page("/tables/{table}/items", "Items")
@@ -77,9 +68,8 @@ class Explorer:
     def draw(self, denied: set[str]) -> None:
         """denied: operations that this key may not use."""
         self._denied = denied
-        self._query_box = ui.column().classes("w-full gap-2")
-        self._query_box.on("keydown.enter", guarded(self.run), js_handler=_ENTER)
-        self._draw_form()
+        self._query = QueryView(self._session, self._form, self._described, self.run)
+        self._query.draw()
         self._plan = ui.label("").classes("plan")
         with ui.row().classes("w-full items-center gap-1"):
             forbid(ui.button("New item", icon="add", on_click=self._new).props("outline"), "PutItem", denied)
@@ -87,6 +77,10 @@ class Explorer:
                 ui.button("Edit", icon="edit", on_click=self._edit_selected).props("flat"),
                 ui.button("Duplicate", icon="content_copy", on_click=self._duplicate).props("flat"),
             ]
+            with ui.button("More", icon="more_horiz").props("flat") as more, ui.menu() as menu:
+                self._more_box = ui.column().classes("gap-0")
+            menu.on_value_change(lambda event: self._draw_more() if event.value else None)
+            self._one.append(more)
             self._delete_button = ui.button("Delete", icon="delete", on_click=self._delete).props("flat")
             with ui.button("Import", icon="upload").props("flat"), ui.menu():
                 ui.menu_item("A file of JSON or CSV…", self._load)
@@ -116,86 +110,6 @@ class Explorer:
         self._select([])
         self._show()
 
-    def _draw_form(self) -> None:
-        """Draws the query as the form says; again when the form was replaced."""
-        form, types = self._form, types_of(self._described)
-        self._query_box.clear()
-        with self._query_box:
-            with ui.row().classes("w-full items-end gap-2"):
-
-                @ui.refreshable
-                def keys() -> None:
-                    names = schema_of(self._described, form.index)
-                    ui.input(f"{names[0]} ({types[names[0]]})").bind_value(form, "partition").classes(
-                        "w-48 mono-field"
-                    )
-                    if len(names) > 1:
-                        ui.select(list(SORT_OPERATORS)).bind_value(form.sort, "operator").classes(
-                            "w-24"
-                        ).props(f"aria-label='Operator of {names[1]}'")
-                        ui.input(f"{names[1]} ({types[names[1]]})").bind_value(form.sort, "text").classes(
-                            "w-44 mono-field"
-                        )
-                        ui.input("and").bind_value(form.sort, "second").classes(
-                            "w-32 mono-field"
-                        ).bind_visibility_from(form.sort, "operator", lambda op: op == "between")
-
-                source = ui.select(self._sources(), label="Table or index", on_change=keys.refresh)
-                source.bind_value(form, "index").classes("min-w-[160px]")
-                keys()
-                ui.button("Run", icon="play_arrow", on_click=guarded(self.run))
-                more = ui.button("Filters", icon="filter_list").props("flat")
-                ui.button("Copy as", icon="code", on_click=self._copy).props("flat")
-                ui.button("History", icon="history", on_click=guarded(self._history)).props("flat")
-            has_more = bool(form.filters or form.columns or form.descending or form.consistent)
-            with ui.column().classes("w-full gap-2") as box:
-                self._draw_filters(source)
-            box.set_visibility(has_more)
-            more.on_click(lambda: box.set_visibility(not box.visible))
-
-    def _draw_filters(self, source: ui.select) -> None:
-        form = self._form
-        filters = ui.column().classes("w-full gap-1")
-
-        def draw(term: Term) -> None:
-            def remove() -> None:
-                form.filters.remove(term)
-                row.delete()
-
-            with filters, ui.row().classes("items-end gap-2") as row:
-                ui.input("Attribute").bind_value(term, "name").classes("w-40 mono-field")
-                ui.select(list(FILTER_OPERATORS)).bind_value(term, "operator").classes("w-36").props(
-                    "aria-label=Operator"
-                )
-                ui.select({k: TYPES[k] for k in ("S", "N", "BOOL", "B", "NULL")}).bind_value(
-                    term, "kind"
-                ).classes("w-28").props("aria-label=Type")
-                ui.input("Value").bind_value(term, "text").classes("w-48 mono-field")
-                ui.input("and").bind_value(term, "second").classes("w-32 mono-field").bind_visibility_from(
-                    term, "operator", lambda op: op == "between"
-                )
-                ui.button(icon="close", on_click=remove).props("flat round aria-label='Remove filter'")
-
-        def add() -> None:
-            form.filters.append(Term())
-            draw(form.filters[-1])
-
-        for term in form.filters:
-            draw(term)
-        with ui.row().classes("items-end gap-3"):
-            ui.button("Add filter", icon="add", on_click=add).props("flat")
-            ui.input("Attributes to return, separated by commas").bind_value(form, "columns").classes("w-72")
-            ui.checkbox("Descending").bind_value(form, "descending")
-            consistent = ui.checkbox("Consistent read").bind_value(form, "consistent")
-            consistent.on_value_change(lambda: source.set_options(self._sources(), value=form.index))
-
-    def _sources(self) -> dict[str, str]:
-        """Returns the table and its indexes with what speaks against them."""
-        found = choices(self._described, self._form.consistent)
-        return {
-            c.index: c.title + (f" – {c.unsuitable or c.note}" * bool(c.unsuitable or c.note)) for c in found
-        }
-
     def _show(self) -> None:
         """Draws the rows as read, with staged changes in them, and the sums below."""
         staged = self._staging.changes
@@ -220,7 +134,7 @@ class Explorer:
 
     def _select(self, numbers: list[int]) -> None:
         self._selected = numbers
-        for button, operation in zip(self._one, ("UpdateItem", "PutItem"), strict=True):
+        for button, operation in zip(self._one, ("UpdateItem", "PutItem", ""), strict=True):
             button.set_enabled(len(numbers) == 1 and operation not in self._denied)
         self._delete_button.set_enabled(bool(numbers) and "DeleteItem" not in self._denied)
         self._delete_button.text = f"Delete {len(numbers):,}" if len(numbers) > 1 else "Delete"
@@ -255,7 +169,7 @@ class Explorer:
             return
         self._shell.show_address(self.address)
         await self._read(*request)
-        self._remember()
+        self._query.remember()
 
     @property
     def address(self) -> str:
@@ -280,64 +194,6 @@ class Explorer:
         self._units += answer.get("ConsumedCapacity", {}).get("CapacityUnits", 0)
         self._next = answer.get("LastEvaluatedKey")
         self._show()
-
-    def _copy(self) -> None:
-        try:
-            operation, request = request_of(self._form, self._described)
-        except ValueMistake as mistake:
-            complain(Failure("", str(mistake)))
-            return
-        url, region = self._session.url, self._session.region
-        codes = {
-            "boto3": boto3_code(operation, request, url, region),
-            "AWS CLI": cli_code(operation, request, url, region),
-            "JavaScript": javascript_code(operation, request, url, region),
-        }
-        with suppress(KeyError):
-            codes["PartiQL"] = partiql_code(operation, request) or "PartiQL cannot say this request."
-        show_codes(codes)
-
-    # --- History and saved queries, in the browser ---
-
-    def _remember(self, name: str = "") -> None:
-        """Adds the present query to the browser's history. name: keeps it there, under this name."""
-        entry = orjson.dumps(asdict(self._form)).decode()
-        ui.run_javascript(
-            f"const name = {orjson.dumps(name).decode()};"
-            f"const found = JSON.parse(localStorage.getItem({_HISTORY}) || '[]'); const entry = {entry};"
-            "const same = each => JSON.stringify(each.form) === JSON.stringify(entry);"
-            "const kept = found.filter(each => !same(each) || each.name && each.name !== name);"
-            "kept.unshift({form: entry, name: name, at: Date.now()});"
-            f"localStorage.setItem({_HISTORY}, JSON.stringify(kept.slice(0, 50)));"
-        )
-
-    async def _history(self) -> None:
-        found = await ui.run_javascript(
-            f"return JSON.parse(localStorage.getItem({_HISTORY}) || '[]')", timeout=5
-        )
-        mine = [each for each in found if each["form"]["table"] == self._form.table]
-        with ui.dialog() as dialog, ui.card().classes("wide"):
-            heading("Queries of this table, newest first")
-            with ui.row().classes("w-full items-end no-wrap"):
-                name = ui.input("Name for the present query, to save it").classes("grow")
-                ui.button("Save", on_click=lambda: self._remember(name.value or "")).props("outline")
-            with ui.column().classes("dialog-body gap-0"):
-                for each in mine:
-                    form = each["form"]
-                    title = each.get("name") or " ".join(
-                        filter(None, (form["index"] or "table", form["partition"], form["sort"]["text"]))
-                    )
-                    filters = f", {len(form['filters'])} filters" if form["filters"] else ""
-                    ui.button(f"{title}{filters}", on_click=lambda form=form: dialog.submit(form)).props(
-                        "flat no-caps align=left"
-                    ).classes("w-full")
-        picked = await dialog
-        if picked:
-            terms = {"sort": Term(**picked["sort"]), "filters": [Term(**term) for term in picked["filters"]]}
-            for name_of, value in {**picked, **terms}.items():
-                setattr(self._form, name_of, value)
-            self._draw_form()
-            await self.run()
 
     # --- Changing ---
 
@@ -416,6 +272,19 @@ class Explorer:
             self._show()
         return how in ("mine", "merge")
 
+    def _draw_more(self) -> None:
+        """Draws what can be done with the selected item: follow it to its collections, copy it."""
+        item = self._staging.item(self._selected[0])
+        self._more_box.clear()
+        with self._more_box:
+            for form in collections_of(item, self._described):
+                where = f"index {form.index}" if form.index else "the table"
+                path = items_path(form.table, form.index, form.partition)
+                ui.menu_item(f"Query {where} for {visible(form.partition)[:40]}", partial(go, path))
+            ui.menu_item("Copy as DynamoDB JSON", lambda: copied(item_text(item)))
+            json = orjson.dumps(plain({"M": item}), option=orjson.OPT_INDENT_2).decode()
+            ui.menu_item("Copy as plain JSON", lambda: copied(json))
+
     # --- Columns and files ---
 
     def _draw_columns(self) -> None:
@@ -462,6 +331,3 @@ class Explorer:
                 "accept='.json,.csv' label='JSON or CSV'"
             )
         dialog.open()
-
-
-_HISTORY: Final = "'faradisc.queries'"
