@@ -39,9 +39,9 @@ class Hesitant(MemoryStore):
         for _ in range(self._random.randrange(3)):
             await asyncio.sleep(0)
 
-    async def commit(self, batches: Any) -> Any:
+    async def commit(self, batches: Any, **options: Any) -> Any:
         await self._give_way()
-        done = await super().commit(batches)
+        done = await super().commit(batches, **options)
         await self._give_way()
         return done
 

@@ -271,6 +271,15 @@ class Transaction(Request):
             reported = [reason["Code"] != "None" for reason in answer["CancellationReasons"]]
             if self.commits:
                 return f"a transaction was refused and done: {self.writes}"
+            missing = {
+                write.table
+                for write, reason in zip(self.writes, answer["CancellationReasons"], strict=True)
+                if reason["Code"] == "ResourceNotFound"  # which statements report so
+            }
+            if missing:
+                return (
+                    None if missing == {TEMPORARY} else f"a transaction did not find {missing}: {self.writes}"
+                )
             if not any(self._failing(model, version) == reported for version in moments):
                 return f"a transaction was refused for {answer['CancellationReasons']}: {self.writes}"
             return None

@@ -28,10 +28,10 @@ class Failing(MemoryStore):
         self.refuses = False
         self.log_reads = 0
 
-    async def commit(self, batches: Any) -> Any:
+    async def commit(self, batches: Any, **options: Any) -> Any:
         if self.refuses and any(batch.part == STREAMS_PART for batch in batches):
             raise IOFailed("the power is gone")
-        return await super().commit(batches)
+        return await super().commit(batches, **options)
 
     async def log(self, part: Any, after: int, limit: int) -> Any:
         self.log_reads += 1
