@@ -29,8 +29,9 @@ def write_units(*images: Item | None) -> int:
 
 def write_cost(request: Request, model: Model, window: Window, code: str, answer: dict[str, Any]) -> Span:
     """Returns the write units of an answered request in the throttled table, without its indexes."""
-    if throttles_among(code, answer):
-        return NOTHING
+    reasons = answer.get("CancellationReasons", ())
+    if throttles_among(code, answer) or any(reason["Code"] == "ResourceNotFound" for reason in reasons):
+        return NOTHING  # a transaction whose tables are not all there is not begun
     match request:
         case Single():
             return _sum(model, window, [request.write], request.commits)

@@ -123,7 +123,7 @@ def test_a_token_in_a_commit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_token_that_is_not_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def forget(tokens: Any, token: Any, now_ns: int) -> None:
+    async def forget(tokens: Any, token: Any, now_ns: int, beside: Any = ()) -> None:
         return None
 
     monkeypatch.setattr(Tokens, "find", forget)
