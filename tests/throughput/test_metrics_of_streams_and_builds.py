@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from faradisc.capacity.config import MINUTE_NS
+from faradisc.engine.tables.catalog import Catalog
 from faradisc.metrics.metric_store import Statistic
 from faradisc.server.exposition import exposition
 from faradisc.server.load import Load
@@ -82,6 +84,44 @@ def test_a_build_of_an_index_has_metrics_of_its_own(world: World) -> None:
     assert world.metric("ConsumedWriteCapacityUnits", TableName="Orders")[0] == 500
     parts = world.see(index="by-g")["partitions"]
     assert (sum(part["items"] for part in parts), len(parts)) == (450, 1)
+
+
+def test_writes_that_an_index_throttles_while_it_is_filled_are_counted_apart(
+    world: World, refused: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documented: throttle events while an index is added. The minute in which the index becomes ACTIVE has
+    both kinds."""
+    world.create(units=(300, 300))
+    index = {
+        "IndexName": "by-g",
+        "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}],
+        "Projection": {"ProjectionType": "ALL"},
+        "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1},
+    }
+    world.client.update_table(
+        TableName="Orders",
+        AttributeDefinitions=[{"AttributeName": "g", "AttributeType": "S"}],
+        GlobalSecondaryIndexUpdates=[{"Create": index}],
+    )
+    row = {"p": {"S": "a"}, "g": {"S": "x"}}
+
+    def throttle(times: int) -> None:
+        world.set(index="by-g", balance={"write": 0})
+        for _ in range(times):
+            refused(world.client.put_item, TableName="Orders", Item=row)
+
+    with monkeypatch.context() as waiting:
+        waiting.setattr(Catalog, "filling", lambda *_: [])
+        throttle(3)
+    for _ in range(20):
+        world.clock.advance(1)
+        (described,) = world.client.describe_table(TableName="Orders")["Table"]["GlobalSecondaryIndexes"]
+    assert described["IndexStatus"] == "ACTIVE"
+    throttle(2)
+    which = {"TableName": "Orders", "GlobalSecondaryIndexName": "by-g"}
+    assert world.metric("WriteThrottleEvents", **which) == (2, 2)
+    assert world.metric("WriteProvisionedThroughputThrottleEvents", **which)[0] == 2
+    assert world.metric("OnlineIndexThrottleEvents", **which)[0] == 3
 
 
 def test_prometheus_gets_one_histogram_per_table_and_operation(

@@ -57,12 +57,14 @@ class Resource:
         composite: bool = True,
         local_indexes: bool = False,
         partitions: int | None = None,
+        is_filled: bool = True,
         chance: Chance | None = None,
         account_quotas: tuple[Bucket, Bucket] | None = None,
         on_minute: Callable[[MinuteUsage], None] | None = None,
         stored: Mapping[str, Any] | None = None,
     ) -> None:
-        """`partitions` overrides the initial count; `stored` is what `to_json` returned before a restart."""
+        """`partitions` overrides the initial count; `is_filled` is as in `set_filled`;
+        `stored` is what `to_json` returned before a restart."""
         self.arn = arn
         self.config = config
         self.composite = composite
@@ -77,6 +79,8 @@ class Resource:
         self.reads = Limiter(arn, kind, "R", eventual)
         self.writes = Limiter(arn, kind, "W", HALF_UNIT)
         self._usage = UsageCounter(self.limiters)
+        self.set_filled = self._usage.set_filled
+        self.set_filled(is_filled)
         self._next_step = now - now % STEP_NS + STEP_NS
         delay_s = config.adaptive_delay_s
         self.adaptive = Adaptive(delay_s, chance) if delay_s is not None else None

@@ -161,7 +161,7 @@ class ResourceRegistry:
 
 def record_usage(store: MetricStore, table: str, index: str | None, usage: MinuteUsage) -> None:
     """Publishes one minute of reads or writes. Consumption is published even when it is zero; throttle events
-    are not.
+    are not. Writes that an index throttles while it is being filled have a metric of their own.
 
     Global indexes have series of their own; local ones are part of their table's.
     """
@@ -177,3 +177,5 @@ def record_usage(store: MetricStore, table: str, index: str | None, usage: Minut
     for cause, count in usage.events.items():
         store.add(direction + cause.metric, which, usage.minute_ns, 1, count)
         store.add(f"{direction}ThrottleEvents", which, usage.minute_ns, 1, count)
+    if usage.build_events and direction == "Write":
+        store.add("OnlineIndexThrottleEvents", which, usage.minute_ns, 1, usage.build_events)

@@ -20,6 +20,8 @@ class MinuteUsage:
     """How often each cost, in half units, was charged."""
     events: Mapping[Cause, int]
     """Throttle events by cause."""
+    build_events: int = 0
+    """Throttle events while the resource, a global index, was being filled; they are not in `events`."""
 
     @property
     def half_units(self) -> int:
@@ -29,7 +31,7 @@ class MinuteUsage:
 class UsageCounter:
     """Collects the tallies of a resource's limiters until a minute ends."""
 
-    __slots__ = ("_events", "_folded", "_limiters", "_tallies")
+    __slots__ = ("_build_events", "_events", "_folded", "_is_filled", "_limiters", "_tallies")
 
     def __init__(self, limiters: tuple[Limiter, Limiter]) -> None:
         self._limiters = limiters
@@ -37,17 +39,28 @@ class UsageCounter:
         """Half units and throttle events that `fold` has taken over so far, reads first."""
         self._tallies: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
         self._events: tuple[Counter[Cause], Counter[Cause]] = (Counter(), Counter())
+        self._build_events = [0, 0]
+        self._is_filled = True
 
     @property
     def empty(self) -> bool:
-        return not any(self._tallies) and not any(self._events)
+        return not any((*self._tallies, *self._events, *self._build_events))
+
+    def set_filled(self, is_filled: bool) -> None:
+        """Says whether throttle events from now on are those of a resource in use, or of an index that is
+        being filled."""
+        self.fold()
+        self._is_filled = is_filled
 
     def fold(self) -> None:
         """Takes over and clears the counts of the limiters."""
         self._folded = self.totals()
-        for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True):
-            tally.update(limiter.tally)
-            events.update(limiter.events)
+        for at, limiter in enumerate(self._limiters):
+            self._tallies[at].update(limiter.tally)
+            if self._is_filled:
+                self._events[at].update(limiter.events)
+            else:
+                self._build_events[at] += sum(limiter.events.values())
             limiter.tally.clear()
             limiter.events.clear()
 
@@ -64,25 +77,26 @@ class UsageCounter:
     def end_minute(self, minute_ns: int) -> list[MinuteUsage]:
         """Returns what was counted in the minute, reads first, and starts the next one."""
         usages = [
-            MinuteUsage(minute_ns, limiter.direction, dict(tally), dict(events))
-            for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True)
+            MinuteUsage(minute_ns, limiter.direction, dict(tally), dict(events), built)
+            for limiter, tally, events, built in zip(
+                self._limiters, self._tallies, self._events, self._build_events, strict=True
+            )
         ]
         for counts in (*self._tallies, *self._events):
             counts.clear()
+        self._build_events = [0, 0]
         return usages
 
     def unpublished(self, minute_ns: int) -> list[MinuteUsage]:
-        """Returns what was counted since the last whole minute, without clearing it."""
-        usages = []
-        for limiter, tally, events in zip(self._limiters, self._tallies, self._events, strict=True):
-            tallied, happened = tally.copy(), events.copy()
-            tallied.update(limiter.tally)
-            happened.update(limiter.events)
-            usages.append(MinuteUsage(minute_ns, limiter.direction, tallied, happened))
+        """Returns what was counted since the last whole minute, without starting the next one."""
+        self.fold()
+        usages = self.end_minute(minute_ns)
+        self.take_over(usages)
         return usages
 
     def take_over(self, usages: Iterable[MinuteUsage]) -> None:
-        """Adds what a predecessor has counted and not published."""
-        for usage, tally, events in zip(usages, self._tallies, self._events, strict=True):
-            tally.update(usage.tally)
-            events.update(usage.events)
+        """Adds what was counted and not published."""
+        for at, usage in enumerate(usages):
+            self._tallies[at].update(usage.tally)
+            self._events[at].update(usage.events)
+            self._build_events[at] += usage.build_events

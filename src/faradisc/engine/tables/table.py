@@ -105,6 +105,7 @@ def provisions_of(state: TableState) -> dict[str | None, Provision]:
             warm=None if of.warm is None else (of.warm[0], of.warm[1]),
             parts=parts_of(of.resource, state.slots),
             local_parts=local_parts,
+            is_filled=isinstance(of, TableState) or of.status != "CREATING",
         )
 
     local_parts = [part for each in state.local_indexes for part in parts_of(each.resource, state.slots)]

@@ -34,6 +34,8 @@ class Provision:
     """Parts with its rows."""
     local_parts: tuple[bytes, ...] = ()
     """Parts with the entries of local indexes; only of a table."""
+    is_filled: bool = True
+    """False while an index is being filled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -368,6 +368,7 @@ def _settings(provision: Provision) -> dict[str, Any]:
         "max_write": provision.max_write,
         "composite": provision.composite,
         "local_indexes": bool(provision.local_parts),
+        "is_filled": provision.is_filled,
         "partitions": None if provision.warm is None else on_demand_partitions(*provision.warm),
     }
 
@@ -383,4 +384,6 @@ def _change(resource: Resource, before: Provision, after: Provision, now: int) -
         events += resource.set_provisioned(after.read_units, after.write_units, now)
     if (before.max_read, before.max_write) != (after.max_read, after.max_write) and after.on_demand:
         resource.set_maximum(after.max_read, after.max_write, now)
+    if before.is_filled != after.is_filled:
+        resource.set_filled(after.is_filled)
     return events
