@@ -70,6 +70,17 @@ def test_staged_changes_are_written_or_dropped_on_the_way_out(page: Any, served:
     assert served.dynamodb.get_item(TableName="leaving", Key=KEY)["Item"]["n"] == {"N": "2"}
 
 
+@pytest.mark.slow
+def test_staged_changes_outlive_a_lost_connection(page: Any, served: Served) -> None:
+    staged(page, served, "unplugged")
+    page.context.set_offline(True)
+    page.wait_for_timeout(8_000)
+    page.context.set_offline(False)
+    review = page.get_by_role("button", name="Review 1 changes")
+    review.click()
+    page.get_by_text("1 change, each on the condition").wait_for()
+
+
 def test_a_review_shows_every_path_whole(page: Any, served: Served) -> None:
     deep = {"M": {f"k{at}": {"S": "same"} for at in range(60)} | {"street": {"S": f"12 {LONG}"}}}
     create(served, "whole")

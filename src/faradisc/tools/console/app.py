@@ -22,6 +22,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LOCAL_HOSTS = frozenset(("localhost", "127.0.0.1", "::1"))
 NO_FRAMES = ((b"content-security-policy", b"frame-ancestors 'none'"), (b"x-frame-options", b"DENY"))
 """Headers of every answer; the second is for browsers that do not know the first."""
+RECONNECT_S = 60.0
+"""Seconds for which a page without a connection is kept, with what is staged on it."""
 
 
 class ConsoleError(Exception):
@@ -99,6 +101,7 @@ def serve(url: str | None, region: str, listener: socket.socket) -> None:
         show_welcome_message=False,
         dark=None,
         language="en-US",
+        reconnect_timeout=RECONNECT_S,
     )
     hosts = LOCAL_HOSTS | {listener.getsockname()[0]}
     server = uvicorn.Server(
