@@ -4,9 +4,11 @@ One thread, because the interpreter runs one at a time anyway: several large bod
 and not for the event loop, and only one of them is in memory decompressed. The interpreter changes threads
 every `SWITCH_INTERVAL_S` (lifecycle.py), so what runs here must not stay in one call of C code for long.
 
-The queue is bounded. The shortest body goes first, but each waits for no more bytes of later ones than it
-has itself, so none waits for ever. Beyond the bound the body that would be last gets 503 at once. Of a client
-that has closed its connection, or its own direction of it, nothing is read.
+The queue is bounded and fair by client, an address beyond this machine or a connection from it: a body's
+place is where its client's body before it ends, plus its own bytes. So the shortest goes first, a client with
+many bodies waits for itself, and none waits for more bytes of later ones than it has itself. Beyond the bound
+the body that would be last gets 503 at once. Of a client that has closed its connection, or its own direction
+of it, nothing is read.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import TypeVar
 from faradisc.limits import MB
 from faradisc.protocol.executor import Overloaded
 from faradisc.protocol.http import HttpRequest, Peer
+from faradisc.server.load import is_own
 
 T = TypeVar("T")
 
@@ -49,6 +52,8 @@ class LargeBodies:
         self._is_busy = False
         self._read = 0
         """The place of the body that was begun last."""
+        self._ends: dict[str, int] = {}
+        """Where the last body of each address beyond this machine ends, if that is to come."""
 
     async def run(self, work: Callable[[], T], request: HttpRequest, /) -> T:
         """Returns what `work` returns. Raises what it raises; Overloaded if it was not begun."""
@@ -62,7 +67,12 @@ class LargeBodies:
 
     async def _wait(self, size: int, peer: Peer) -> None:
         """Waits until it is this body's turn. Raises Overloaded."""
-        own = _Waiting(self._read + size, size, peer, asyncio.get_running_loop().create_future())
+        begins = self._read
+        if not is_own(peer.address):
+            self._ends = {address: end for address, end in self._ends.items() if end > begins}
+            begins = self._ends.get(peer.address, begins)
+            self._ends[peer.address] = begins + size
+        own = _Waiting(begins + size, size, peer, asyncio.get_running_loop().create_future())
         self._waiting.append(own)
         self._waiting.sort(key=lambda each: each.finish)
         while (

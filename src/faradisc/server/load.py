@@ -71,8 +71,12 @@ class Load:
 
     def is_share_exceeded(self, address: str, connections: int) -> bool:
         """Whether one address has more connections than its share."""
-        own = not address or address.startswith("127.") or address == "::1"
-        return connections > self.connections_max // 2 and not own
+        return connections > self.connections_max // 2 and not is_own(address)
+
+
+def is_own(address: str) -> bool:
+    """Whether a client at an address is on this machine, where all clients have the same one."""
+    return not address or address.startswith("127.") or address == "::1"
 
 
 Rank = tuple[int, int]

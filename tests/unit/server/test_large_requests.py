@@ -47,8 +47,8 @@ class Bodies:
         if self.block is not None:
             self.block.wait()
 
-    async def send(self, name: str, size: int) -> Peer:
-        request = HttpRequest("POST", b"/", {}, bytes(size), Peer())
+    async def send(self, name: str, size: int, address: str = "") -> Peer:
+        request = HttpRequest("POST", b"/", {}, bytes(size), Peer(address))
         self._tasks.append(asyncio.create_task(self._run(name, request, self._wait)))
         await asyncio.sleep(0)
         return request.peer
@@ -86,6 +86,20 @@ def test_no_body_waits_for_more_bytes_of_later_ones_than_its_own(run: Run) -> No
         bodies.block = None
         await bodies.end()
         assert bodies.begun == ["first", "short 0", "short 1", "short 2", "long", "short 3"]
+
+    run(scenario())
+
+
+def test_clients_with_many_bodies_wait_for_themselves(run: Run) -> None:
+    async def scenario() -> None:
+        bodies = Bodies()
+        await asyncio.sleep(0)
+        for number in range(3):
+            await bodies.send(f"many {number}", 300, "10.0.0.1")
+        await bodies.send("one", 500, "10.0.0.2")
+        await bodies.send("own", 350, "127.0.0.1")
+        await bodies.end()
+        assert bodies.begun == ["first", "many 0", "own", "one", "many 1", "many 2"]
 
     run(scenario())
 
