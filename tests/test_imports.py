@@ -44,7 +44,7 @@ ROWS = (
     ("engine.encryption",),
     ("engine.backups",),
     ("engine.exchange",),
-    ("engine.transactions", "engine.ttl", "engine.kinesis"),
+    ("engine.transactions", "engine.ttl", "engine.kinesis", "engine.replication"),
     ("operations", "engine.check"),
     ("protocol", "services.administration"),
     ("services.cloudwatch", "services.iam"),

@@ -26,6 +26,8 @@ from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.jobs.runner import Job, Workers
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
+from faradisc.engine.replication.group import Replicas
+from faradisc.engine.replication.links import Links
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
@@ -71,6 +73,11 @@ class Settings:
     account: str = "000000000000"
     per_region: bool = False
     """Keep the tables of every account and region apart, as the service does."""
+    regions: str = ""
+    """The regions that exist, with commas, each with its own tables; "": any region."""
+    replication_lag_ms: float = 0.0
+    """Mean time that a write takes to another replica of its global table."""
+    replication_seed: int = 0
     transition_ms: int = 5
     """How long a table is CREATING, UPDATING or DELETING."""
     conflict_rate: float = 0.0
@@ -104,7 +111,7 @@ async def no_work() -> bool:
 
 
 COMMON_SETTINGS = (
-    *("account", "region", "per_region", "transition_ms", "shard_lifetime_s", "ttl_delay_s"),
+    *("account", "region", "per_region", "regions", "transition_ms", "shard_lifetime_s", "ttl_delay_s"),
     *("ttl_change_interval_s", "collection_bytes_max", "throughput", "throughput_tables", "restorable_lag_s"),
 )
 """Settings that all nodes of a shared store must have in common."""
@@ -158,6 +165,7 @@ class Database:
             Job("stream retention", catalog.streams.step),
             *(Job(name, partial(fill_step, store, catalog, job)) for name, job in FILLING_JOBS.items()),
             Job("expiry", self._sweeper.step),
+            Job("replication", backend.replicas.step),
             Job("Kinesis delivery", backend.kinesis.step),
             *self.other_services.jobs,
             Job("exports and imports", backend.exchange.step, backend.exchange.taken, backend.exchange.lost),
@@ -260,7 +268,7 @@ class Database:
             clock,
             entropy,
             KINDS,
-            per_region=settings.per_region,
+            per_region=settings.per_region or bool(settings.regions),
             transition_ms=settings.transition_ms,
             shard_lifetime_s=settings.shard_lifetime_s,
             collection_bytes_max=settings.collection_bytes_max,
@@ -285,6 +293,9 @@ class Database:
         readers = (restores.oldest_needed_ns, exchange.oldest_needed_ns)
         periods = Periods(store, catalog, readers, lag_s=settings.restorable_lag_s)
         await periods.load()
+        links = Links(settings.replication_lag_ms, settings.replication_seed)
+        regions = tuple(filter(None, map(str.strip, settings.regions.split(","))))
+        replicas = Replicas(store, catalog, clock, links, regions)
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
             store,
@@ -298,6 +309,7 @@ class Database:
             restores,
             periods,
             encryption,
+            replicas,
             ConflictInjector(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
             yield_control=settings.yield_control,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,9 @@ class LocalDatabase:
         region: str | None = None,
         account: str = "000000000000",
         per_region: bool = False,
+        regions: Iterable[str] = (),
+        replication_lag_ms: float = 0.0,
+        replication_seed: int = 0,
         transition_ms: int = 0,
         ttl_delay_s: float = TTL_DELAY_S,
         shard_lifetime_s: float = Settings().shard_lifetime_s,
@@ -72,6 +76,8 @@ class LocalDatabase:
         region: of clients that name none; default: AWS_DEFAULT_REGION, else us-east-1.
         account: in ARNs.
         per_region: keep the tables of each region apart, as the service does.
+        regions: those that exist, each with its own tables, for replicas of global tables; default: any.
+        replication_lag_ms: mean time that a write takes to another replica, drawn from replication_seed.
         ttl_delay_s: how long an item outlives its time to live; `expire_now` deletes at once.
         shard_lifetime_s: after how long the open shards of a stream close and their children open.
         conflict_rate: share of writes and transactions rejected with a conflict, 0 to 1, to test retries.
@@ -100,6 +106,9 @@ class LocalDatabase:
             region=self.region,
             account=account,
             per_region=per_region,
+            regions=",".join(regions),
+            replication_lag_ms=replication_lag_ms,
+            replication_seed=replication_seed,
             transition_ms=transition_ms,
             ttl_delay_s=ttl_delay_s,
             shard_lifetime_s=shard_lifetime_s,
@@ -268,6 +277,21 @@ class LocalDatabase:
             return run_whole(
                 database.administration.change_capacity, table, self.region, database.account, wanted
             )
+
+    def replication(self) -> list[dict[str, Any]]:
+        """Returns the links between replicas: what waits, for how long, what was delivered, conflicts."""
+        with self._exclusive():
+            return run_whole(self._worked().administration.replication)
+
+    def cut(self, region: str, other: str) -> None:
+        """Stops replication between two regions, both ways, until `heal`. Their writes wait."""
+        with self._exclusive():
+            self._worked().backend.replicas.links.cut(region, other)
+
+    def heal(self, region: str, other: str) -> None:
+        """Lets what waits between two regions pass."""
+        with self._exclusive():
+            self.database.backend.replicas.links.heal(region, other)
 
     def record(self, recorder: TraceRecorder | None) -> None:
         """Passes every charge to a recorder from now on; None: stops recording."""

@@ -1,6 +1,6 @@
 """The CloudWatch metrics of namespace AWS/DynamoDB: names, units, dimensions, statistics, periods.
 
-Metrics of Kinesis, global tables, vectors and error injection are left out.
+Metrics of Kinesis, vectors and error injection are left out.
 
 Source: metrics.md; capacity.md section 2.14.
 """
@@ -15,6 +15,7 @@ TABLE = ("TableName",)
 INDEX = ("TableName", "GlobalSecondaryIndexName")
 OPERATION = ("TableName", "Operation")
 STREAM = ("TableName", "Operation", "StreamLabel")
+REPLICA = ("TableName", "ReceivingRegion")
 ACCOUNT: tuple[str, ...] = ()
 
 
@@ -69,6 +70,7 @@ _ROWS: tuple[tuple[str, str, tuple[tuple[str, ...], ...], str, int], ...] = (
     ("ReadMaxOnDemandThroughputThrottleEvents", "Count", (TABLE, INDEX), "SNmM", 60),
     ("ReadProvisionedThroughputThrottleEvents", "Count", (TABLE, INDEX), "SNmM", 60),
     ("ReadThrottleEvents", "Count", (TABLE, INDEX), "NS", 60),
+    ("ReplicationLatency", "Milliseconds", (REPLICA,), "AmM", 60),
     ("ReturnedBytes", "Bytes", (STREAM,), "mMANS", 60),
     ("ReturnedItemCount", "Count", (OPERATION,), "mMANS", 60),
     ("ReturnedRecordsCount", "Count", (STREAM,), "mMANS", 60),

@@ -13,6 +13,7 @@ from faradisc.engine.backups.restoring import Restores
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
+from faradisc.engine.replication.group import Replicas
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.table import Table
@@ -142,6 +143,7 @@ class Backend:
     restores: Restores
     periods: Periods
     encryption: Encryption
+    replicas: Replicas
     conflicts: ConflictInjector | None = None
     """Injects transaction conflicts, to test programs with; None: only real conflicts occur."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S

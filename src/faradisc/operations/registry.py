@@ -21,6 +21,7 @@ Access = Literal[
     "transaction",  # each action of its elements
     "statements",  # PartiQL's action of each statement
     "new table",
+    "updated table",  # and its replicas that are added or removed
     "source table",  # and what a restore does to its target
     "source backup",
     "backup",
@@ -92,7 +93,7 @@ _LIST = (
     *_family(
         "tables", CreateTable="new table", DescribeTable="table", ListTables="account", DeleteTable="table"
     ),
-    Operation("UpdateTable", "table"),
+    Operation("UpdateTable", "updated table"),
     *_family("tag_resource", TagResource="resource", UntagResource="resource", ListTagsOfResource="resource"),
     *_family("account", DescribeLimits="account", DescribeEndpoints="account"),
     *_family(
@@ -112,6 +113,10 @@ _LIST = (
         ListGlobalTables="account",
         DescribeGlobalTable="global table",
         DescribeGlobalTableSettings="global table",
+        CreateGlobalTable="global table",
+        UpdateGlobalTable="global table",
+        UpdateGlobalTableSettings="global table",
+        DescribeTableReplicaAutoScaling="table",
     ),
     # Items
     Operation("PutItem", "table", wording=Wording.NEW, enveloped=True),

@@ -11,6 +11,7 @@ from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.engine.derived.history import history_of
 from faradisc.engine.tables.definition import checked_tags, reject_unsupported, table_definition
 from faradisc.engine.tables.description import describe_table as describe
+from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.state import StreamSetting
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import being_updated, check_deletable
@@ -18,6 +19,7 @@ from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.limits import LIST_TABLES_PAGE_MAX
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.replica_updates import check_no_source
 
 _SHOWN = (
     "TableName",
@@ -105,6 +107,7 @@ async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
     """
     table = backend.table_for_control(call)
     check_deletable(table.state)
+    _check_replica(backend, table)
     if table.meter.describe_warm(None)["Status"] == "UPDATING":
         raise being_updated(table.name)
     if table.state.deletion_protection:
@@ -116,6 +119,16 @@ async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
     deleting = await _delete(backend, table)
     description = await describe(backend.store, deleting, backend.clock.now_ns())
     return {"TableDescription": {name: description[name] for name in _SHOWN if name in description}}
+
+
+def _check_replica(backend: Backend, table: Table) -> None:
+    """A table that is a replica leaves the others when it is deleted. Raises ValidationException,
+    ResourceInUseException."""
+    group = ReplicaGroup.of(table.state)
+    if group is not None:
+        if group.is_changing:
+            raise being_updated(table.name)
+        check_no_source(group, table.state.region, backend.clock.now_ns())
 
 
 def _check_not_restored_from(backend: Backend, table: Table) -> None:

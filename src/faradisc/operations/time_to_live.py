@@ -7,6 +7,7 @@ from typing import Any
 from faradisc.engine.tables.state import UNASSIGNED, TableState, TtlState
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.replica_updates import check_shared
 
 _MEMBERS = ("Enabled", "AttributeName")
 
@@ -25,6 +26,7 @@ async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
     interval_ns = int(backend.ttl_change_interval_s * 1_000_000_000)
 
     def change(state: TableState) -> bool:
+        check_shared(backend, state, call.request)
         _check(state, specification["Enabled"], specification["AttributeName"])
         if state.ttl is not None and now_ns < state.ttl.changed_ns + interval_ns:
             raise ValidationException("Time to live has been modified multiple times within a fixed interval")
@@ -38,7 +40,7 @@ async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
         )
         return False
 
-    await backend.catalog.update(table, change)
+    await backend.replicas.spread(await backend.catalog.update(table, change))
     return {"TimeToLiveSpecification": specification}
 
 

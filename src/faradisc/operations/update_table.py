@@ -1,4 +1,5 @@
-"""UpdateTable: billing mode, throughput, global and vector indexes, stream, deletion protection, table class.
+"""UpdateTable: billing mode, throughput, global and vector indexes, stream, deletion protection, table
+class, replicas.
 
 Deletion protection and the on-demand maximum of a table change at once. Billing mode, throughput, table class
 and stream make the table UPDATING; it serves requests meanwhile, and the new values take effect when it is
@@ -32,6 +33,7 @@ from faradisc.engine.tables.vector_definition import (
 from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 from faradisc.limits import GSI_PER_TABLE_MAX, TABLE_CLASS_CHANGES_PER_30_DAYS_MAX
 from faradisc.operations.call import Backend, Call
+from faradisc.operations.replica_updates import change_replicas, check_shared
 from faradisc.operations.table_changes import check_admitted, check_together
 from faradisc.operations.throughput_updates import IndexUpdate, ThroughputUpdate
 
@@ -49,6 +51,11 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     throughput = ThroughputUpdate(request, index_updates, now_ns)
     reject_unsupported(request)
     table = backend.table_for_control(call)
+    if "ReplicaUpdates" in request:
+        updated = await change_replicas(backend, call, table)
+        return {"TableDescription": await describe_table(backend.store, updated, now_ns)}
+    if "MultiRegionConsistency" in request:
+        raise ValidationException("MultiRegionConsistency parameter is unsupported on existing global table")
     if table.state.status == "CREATING" and table.state.restored is not None:
         raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
     if len(every_created) + len(every_deleted) > 1:
@@ -59,6 +66,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
 
     def change(state: TableState) -> bool:
         check_admitted(state, request, index_updates, every_created, every_deleted)
+        check_shared(backend, state, request)
         changed = _change_table_class(state, request, now_ns)
         changed = _change_stream(state, request) or changed
         if "DeletionProtectionEnabled" in request:
@@ -70,6 +78,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
         return change_vector_indexes(state, request, vectors_created, vectors_deleted) or changed
 
     updated = await backend.catalog.update(table, change, while_in_use=True)
+    await backend.replicas.spread(updated)
     for index, units in warm.items():
         await backend.catalog.raise_warm(updated, index, units)
     described = await describe_table(backend.store, updated, now_ns)

@@ -10,6 +10,7 @@
     GET  /_faradisc/jobs                 progress of background work
     GET  /_faradisc/nodes                the servers over one PostgreSQL, with the jobs that each one runs
     GET  /_faradisc/places               several PostgreSQLs, with the tables at each;  POST moves tables
+    GET  /_faradisc/replication          links between replicas;  POST {"cut": [ONE, OTHER]} cuts or heals one
     POST /_faradisc/expire               deletes expired items now
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
@@ -228,6 +229,10 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "jobs": {"GET": lambda page: page.administration.jobs(page.region, page.account)},
     "nodes": {"GET": lambda page: page.administration.nodes()},
     "places": {"GET": _listed_places, "POST": _change_places},
+    "replication": {
+        "GET": lambda page: page.administration.replication(),
+        "POST": lambda page: page.administration.change_links(page.body()),
+    },
     "expire": {"POST": lambda page: page.administration.expire_now()},
     "check": {"GET": lambda page: page.database.checks.document(), "POST": _begin_check},
     "metrics": {"GET": _metrics},

@@ -24,6 +24,8 @@ SETTINGS_VARIABLE = "FARADISC_OF_PARENT"
 PORT_MAX = 65_535
 TIME_SCALE_MAX = 86_400
 SECONDS_MAX = 3_155_760_000
+LAG_MS_MAX = 86_400_000
+REGION = r"[a-z][a-z0-9-]{0,62}"
 PRIVATE_PLACES_MAX = 16
 PROCESSES_MAX = 256
 
@@ -81,6 +83,15 @@ class ServerSettings:
     region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
     account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
     per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
+    regions: str = _setting(
+        "",
+        "The regions that exist, with commas, each with its own tables, for replicas of global tables: "
+        "us-east-1,eu-west-1. Without it any region does under --per-region.",
+    )
+    replication_lag_ms: float = _setting(
+        0.0, "Mean time that a write takes to another replica of its global table, in milliseconds."
+    )
+    replication_seed: int = _setting(0, "Seed of these times: the same number gives the same sequence.")
     collection_bytes_max: int = _setting(
         10 << 30, "Largest item collection of tables with local indexes; the service has 10 GB."
     )
@@ -164,8 +175,16 @@ class ServerSettings:
             raise SettingsError(f"--trace-keys is readable or hashed, not {self.trace_keys!r}.")
         if not re.fullmatch(r"[0-9]{12}", self.account):
             raise SettingsError(f"The account {self.account!r} is not a number of 12 digits.")
-        if not re.fullmatch(r"[a-z][a-z0-9-]{0,62}", self.region):
+        if not re.fullmatch(REGION, self.region):
             raise SettingsError(f"The region {self.region!r} is not a region's name, such as us-east-1.")
+        regions = list(filter(None, map(str.strip, self.regions.split(","))))
+        for region in regions:
+            if not re.fullmatch(REGION, region):
+                raise SettingsError(f"{region!r} in --regions is not a region's name, such as us-east-1.")
+        if regions and self.region not in regions:
+            raise SettingsError(f"--regions names the regions that exist; {self.region} is not one of them.")
+        if not 0 <= self.replication_lag_ms <= LAG_MS_MAX:
+            raise SettingsError(f"The lag of replication is between 0 and {LAG_MS_MAX:,} ms, a day.")
         if self.collection_bytes_max < 1:
             raise SettingsError("The largest item collection is at least 1 byte.")
         if self.transition_ms < 0:

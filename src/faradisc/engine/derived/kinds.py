@@ -8,11 +8,13 @@ from faradisc.engine.derived.collections import CollectionKind
 from faradisc.engine.derived.expiry import ExpiryKind
 from faradisc.engine.derived.history import HistoryKind
 from faradisc.engine.derived.indexes import IndexKind
+from faradisc.engine.derived.replication import ReplicationKind
 from faradisc.engine.derived.streams import StreamKind
 from faradisc.engine.tables.derived import DerivedKind, Kinds, LiveParts
 
 KINDS: list[DerivedKind] = [
     *(IndexKind(), StreamKind(), ExpiryKind(), CollectionKind(), CaptureKind(), HistoryKind()),
+    ReplicationKind(),
 ]
 """In the order in which `faradisc inspect` shows them."""
 

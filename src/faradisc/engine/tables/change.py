@@ -76,6 +76,8 @@ class Change:
     """Size of the new item in bytes, where it is known before."""
     by_service: bool = False
     """Made by the database itself, not for a client; stream records say so."""
+    stamp: bytes | None = None
+    """Of a write that arrives from another replica (engine/derived/replication.py)."""
     in_insights: bool = True
     """Whether Contributor Insights count it; they do not count PartiQL."""
     part: bytes = field(init=False)

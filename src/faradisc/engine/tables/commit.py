@@ -53,6 +53,8 @@ async def commit_outcomes(
             if check_all:
                 change = outcome.change
                 batches.of_items(table, change.part).checks.append((change.row_key, outcome.old.version))
+            for each in table.reading:
+                each.add_unchanged(batches, outcome)
             continue
         _add_item(batches, outcome)
         # Index entries are not in `maintained`: the charge of the write depends on them, so they were made

@@ -60,12 +60,10 @@ class TableDefinition:
 
 
 _NOT_YET = {
-    "GlobalTableSourceArn": "global tables",
-    "GlobalTableSettingsReplicationMode": "global tables",
-    "MultiRegionConsistency": "global tables",
-    "GlobalTableWitnessUpdates": "global tables",
-    "ReplicaUpdates": "global tables",
-    "DisassociationProtectionEnabled": "global tables",
+    "GlobalTableSourceArn": "global tables of several accounts",
+    "GlobalTableSettingsReplicationMode": "global tables of several accounts",
+    "GlobalTableWitnessUpdates": "witnesses of global tables",
+    "DisassociationProtectionEnabled": "the disassociation of replicas",
 }
 
 

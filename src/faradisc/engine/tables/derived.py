@@ -90,6 +90,7 @@ class KeyedChange(Protocol):
     part: bytes
     row_key: bytes
     by_service: bool
+    stamp: bytes | None
 
 
 class WrittenItem(Protocol):
@@ -187,6 +188,9 @@ class Derived:
 
     def add(self, batches: CommitBatches, written: WrittenItem, /) -> None:
         """Adds what follows from the change of one item. Nothing is awaited between this and the commit."""
+
+    def add_unchanged(self, batches: CommitBatches, written: WrittenItem, /) -> None:
+        """As `add`, for a change that leaves the item as it is. Called if this `reads`."""
 
     # --- Life ---
 

@@ -12,6 +12,7 @@ from faradisc.clock import epoch_seconds
 from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.stream import stream_arn
 from faradisc.engine.tables.layout import Index
+from faradisc.engine.tables.replicas import describe_replicas
 from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import describe_maximum
@@ -77,6 +78,7 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
             )
     if state.restored is not None and state.status == "CREATING":
         described["RestoreSummary"] = _restore_summary(state.restored)
+    described |= describe_replicas(state)
     described["DeletionProtectionEnabled"] = state.deletion_protection
     maximum = describe_maximum(state.on_demand_maximum)
     if maximum is not None:

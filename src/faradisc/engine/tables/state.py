@@ -21,6 +21,9 @@ DAY_NS = 86_400 * 1_000_000_000
 Elements = list[tuple[str, str]]
 """(attribute name, role) in order; the role is HASH or RANGE in a key schema."""
 
+REPLICATION = "replication"
+"""The feature that makes a table a replica of a global table (engine/tables/replicas.py)."""
+
 UNASSIGNED = 0
 """Resource number of something new; the catalog replaces it. Resource 0 is the system."""
 
@@ -311,12 +314,21 @@ class TableState:
     def shown_status(self) -> str:
         """The status that clients see: a table stays ACTIVE while only its indexes' throughput or its key
         changes (errors.md section 6.10)."""
+        if self.status == "ACTIVE" and self.replicas_change:
+            return "UPDATING"
         if self.status != "UPDATING":
             return self.status
         pending = self.pending
         changes = (pending.billing_mode, pending.throughput, pending.table_class, pending.stream)
         deleting = any(index.status == "DELETING" for index in self.online_indexes())
         return "UPDATING" if any(changes) or pending.allocating or deleting else "ACTIVE"
+
+    @property
+    def replicas_change(self) -> bool:
+        """Whether a replica of it is being added, changed or removed."""
+        feature = self.features.get(REPLICATION)
+        replicas = () if feature is None else feature.settings["replicas"]
+        return any(each["status"] in ("CREATING", "UPDATING", "DELETING") for each in replicas)
 
     @property
     def on_demand(self) -> bool:

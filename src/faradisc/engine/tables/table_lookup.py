@@ -108,6 +108,11 @@ class TableLookup:
         """Number of refreshes that have ended."""
         self.log.add(Followed(CATALOG_PART, self._row_keys, self._take_over))
 
+    @property
+    def per_region(self) -> bool:
+        """Whether each region and account has tables of its own."""
+        return self._per_region
+
     def namespace(self, region: str, account: str) -> str:
         """Returns the namespace of requests of a region and an account."""
         return f"{account}/{region}" if self._per_region else ""

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from faradisc.clock import Clock
 from faradisc.engine.derived.expiry import NEVER_S, Expiry, expires_s, expiry_of, split_index_key
+from faradisc.engine.derived.replication import expires_here
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, Image, Outcome
 from faradisc.engine.tables.table import Table
@@ -67,6 +68,8 @@ class Sweeper:
             for _, expiry in self._catalog.background_index.having(Expiry):
                 expiry.hints.forget()
         for table, expiry in self._catalog.background_index.having(Expiry):
+            if not expires_here(table.derived, table.state.region):
+                continue
             if table.state.status != INACCESSIBLE and expiry.hints.soonest_s <= until_s:
                 found = 0
                 async with self._working:

@@ -230,6 +230,18 @@ def _new_table(backend: Backend, call: Call) -> Iterator[Need]:
             yield Need(action, arn, members=request)
 
 
+def _updated_table(backend: Backend, call: Call) -> Iterator[Need]:
+    """Whoever adds or removes a replica needs the right to do so in its region too."""
+    yield from _table(backend, call)
+    for update in call.request.get("ReplicaUpdates", ()):
+        for kind, members in update.items():
+            if kind in ("Create", "Delete") and "RegionName" in members:
+                own, name = backend.catalog.resolve(call.request["TableName"], call.region, call.account)
+                account = own.partition("/")[0] or call.account
+                arn = f"arn:aws:dynamodb:{members['RegionName']}:{account}:table/{name}"
+                yield Need(f"{kind}TableReplica", arn)
+
+
 def _target(call: Call, *actions: str) -> Iterator[Need]:
     arn = _own_arn(call, call.request["TargetTableName"])
     for action in actions:
@@ -295,6 +307,7 @@ _FINDERS: Final[Mapping[Access, Callable[[Backend, Call], Iterable[Need]]]] = {
     "transaction": _transaction,
     "statements": _statements,
     "new table": _new_table,
+    "updated table": _updated_table,
     "source table": _source_table,
     "source backup": _source_backup,
     "backup": _named_by("BackupArn"),

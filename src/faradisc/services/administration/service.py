@@ -112,6 +112,27 @@ class Administration:
         store = self._backend.store
         return await described_nodes(store, self._backend.clock) if store.shared else []
 
+    # --- Replication ---
+
+    async def replication(self) -> list[dict[str, Any]]:
+        """Returns every link between two replicas of a global table."""
+        return await self._backend.replicas.status(self._backend.clock.now_ns())
+
+    async def change_links(self, wanted: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Cuts or heals the way between two regions: {"cut": [ONE, OTHER]}; returns all links.
+
+        Raises AdminError.
+        """
+        links = self._backend.replicas.links
+        changes = {"cut": links.cut, "heal": links.heal}
+        for name, regions in wanted.items():
+            if name not in changes:
+                raise AdminError(f"There is no setting {name!r} to change; cut or heal a link.")
+            if not isinstance(regions, list) or [type(each) for each in regions] != [str, str]:
+                raise AdminError(f'{name} takes two regions, such as ["us-east-1", "eu-west-1"].')
+            changes[name](*regions)
+        return await self.replication()
+
     # --- Background work ---
 
     async def expire_now(self) -> dict[str, Any]:

@@ -1,0 +1,171 @@
+"""What a replica of a global table has beside its items: who wrote them last, and what others must be sent.
+
+A resource with rows and a log, in the slots of the table (docs/formats/replication.md):
+
+    row      row key of the item -> stamp of its last writer; stays when the item is deleted
+    log      an entry for every write made in this region, in the item's own commit
+
+A stamp is the moment of a write (8 bytes, big-endian, nanoseconds) and the region, so stamps compare as
+bytes: the last writer wins, by time and then by region. A write gets the moment of its commit, or one after
+that of the stamp that it replaces, so the stamps of an item rise whatever the clocks of servers say.
+
+A write that arrives from another region brings its stamp (`Change.stamp`). It is not logged again. Where the
+item has a newer stamp, `prepare` raises Superseded: whoever delivers leaves such writes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from faradisc.engine.derived.features import Feature, FeatureKind
+from faradisc.engine.tables.derived import CommitBatches, Derived, Live, WrittenItem, find
+from faradisc.engine.tables.layout import TableLayout
+from faradisc.engine.tables.replicas import ReplicaGroup
+from faradisc.engine.tables.state import REPLICATION, FeatureState
+from faradisc.engine.tables.table import Table
+from faradisc.model.codec.keyspace import parts_of, slot_shift
+from faradisc.storage.api import Part, Row, Store
+
+TIME_BYTES = 8
+_HEAD = Struct(">BHQ")
+_FORMAT = 1
+
+
+class Superseded(Exception):
+    """A write has arrived after a newer one of its item."""
+
+
+class Sent(NamedTuple):
+    """A log entry: one write, as other regions get it."""
+
+    row_key: bytes
+    """Of the item, with the values of its key."""
+    at_ns: int
+    record: bytes
+    """Of the new item; empty: it was deleted."""
+
+
+def stamp_of(at_ns: int, region: str) -> bytes:
+    return at_ns.to_bytes(TIME_BYTES, "big") + region.encode()
+
+
+def stamp_time(stamp: bytes) -> int:
+    return int.from_bytes(stamp[:TIME_BYTES], "big")
+
+
+def entry_of(row_key: bytes, at_ns: int, record: bytes | None) -> bytes:
+    return b"".join((_HEAD.pack(_FORMAT, len(row_key), at_ns), row_key, record or b""))
+
+
+def parse_sent(entry: bytes) -> Sent:
+    """Raises ValueError."""
+    if len(entry) < _HEAD.size or entry[0] != _FORMAT:
+        raise ValueError("an entry of another format")
+    _, key_bytes, at_ns = _HEAD.unpack_from(entry)
+    end = _HEAD.size + key_bytes
+    if not key_bytes or len(entry) < end:
+        raise ValueError("an entry that ends too early")
+    return Sent(entry[_HEAD.size : end], at_ns, entry[end:])
+
+
+class Replication(Feature):
+    """Of one replica."""
+
+    reads = True
+
+    def __init__(self, table: TableLayout, feature: FeatureState, live: Live) -> None:
+        super().__init__(table, feature, "replication")
+        self.is_filled = True
+        self.slot_parts = parts_of(feature.resource, table.state.slots)
+        self.group = ReplicaGroup.from_json(feature.settings)
+        self._region = table.state.region.encode()
+        self._moments = live.moments
+        self.shared = live.shared
+        """Whether other nodes write too."""
+        self.pending = [True] * table.state.slots
+        """Per slot: whether the log may have entries to deliver. In memory only."""
+        self._shift = slot_shift(table.state.slots)
+
+    def parts(self) -> Sequence[Part]:
+        return self.slot_parts
+
+    def continues(self, before: Derived, /) -> None:
+        assert isinstance(before, Replication)
+        self.pending = before.pending
+
+    def part_of(self, row_key: bytes) -> Part:
+        return self.slot_parts[row_key[0] >> self._shift]
+
+    async def stamps(self, store: Store, row_keys: Sequence[bytes]) -> list[Row | None]:
+        """Returns the rows of stamps, in the order of the keys."""
+        if len(row_keys) == 1:
+            return await store.get(self.part_of(row_keys[0]), row_keys, for_update=True)
+        found: dict[bytes, Row | None] = {}
+        by_part: dict[Part, list[bytes]] = {}
+        for key in row_keys:
+            by_part.setdefault(self.part_of(key), []).append(key)
+        for part, keys in by_part.items():
+            found |= zip(keys, await store.get(part, keys, for_update=True), strict=True)
+        return [found[key] for key in row_keys]
+
+    async def prepare(self, store: Store, batches: CommitBatches, written: Sequence[WrittenItem], /) -> None:
+        """Raises Superseded."""
+        changed = [
+            each.change
+            for each in written
+            if each.change.stamp is not None or each.new_record != each.old.record
+        ]
+        if not changed:
+            return
+        rows = await self.stamps(store, [change.row_key for change in changed])
+        for change, row in zip(changed, rows, strict=True):
+            if change.stamp is None:
+                if row is not None:
+                    batches.after_ns = max(batches.after_ns, stamp_time(row[1]))
+            elif row is not None and row[1] >= change.stamp:
+                raise Superseded
+            if self.shared:
+                # A write that arrives may change the stamp alone; the version of the item does not show that.
+                checked = (change.row_key, 0 if row is None else row[0])
+                batches[self.part_of(change.row_key)].checks.append(checked)
+
+    def add(self, batches: CommitBatches, written: WrittenItem, /) -> None:
+        change = written.change
+        row_key, stamp = change.row_key, change.stamp
+        slot = row_key[0] >> self._shift
+        batch = batches[self.slot_parts[slot]]
+        if stamp is None:
+            self.pending[slot] = True
+            at_ns = batches.at_ns = batches.at_ns or self._moments.next_ns(batches.after_ns)
+            stamp = at_ns.to_bytes(TIME_BYTES, "big") + self._region
+            table = self.table
+            named = table.named_placement.row_key(change.key) if table.hashed_keys else row_key
+            batch.log.append(entry_of(named, at_ns, written.new_record))
+        batch.puts.append((row_key, stamp))
+
+    def add_unchanged(self, batches: CommitBatches, written: WrittenItem, /) -> None:
+        """A write that arrives is the last one, too, if the item is the same already."""
+        change = written.change
+        if change.stamp is not None:
+            batches[self.part_of(change.row_key)].puts.append((change.row_key, change.stamp))
+
+
+class ReplicationKind(FeatureKind):
+    name = REPLICATION
+
+    def made(self, table: TableLayout, feature: FeatureState, live: Live) -> Derived:
+        return Replication(table, feature, live)
+
+
+def replication_of(table: Table) -> Replication | None:
+    """Returns the replication of a table that is a replica."""
+    found: Replication | None = find(table.derived, Replication)
+    return found
+
+
+def expires_here(derived: Iterable[Derived], region: str) -> bool:
+    """Whether time to live deletes items of this table; in one replica of a group only."""
+    replication: Replication | None = find(derived, Replication)
+    return replication is None or replication.group.home == region

@@ -1,0 +1,6 @@
+"""Global tables: the life of replicas, and the delivery of what each of them writes to the others.
+
+group.py      adds, fills, changes and removes replicas; gives them the settings that they have in common
+delivery.py   applies the log of one replica to another
+links.py      the way from one region to another: delayed or cut, for tests; what has passed
+"""

@@ -1,0 +1,105 @@
+"""The replicas of a global table (version 2019.11.21): what every one of them stores of all.
+
+A replica is a table of the same name in another region. Each has a copy of the group in its state, as the
+settings of the feature `replication`; the copy of the highest revision counts, and is given to the others
+(engine/replication/). Sources: new-features.md section 12; control-plane-2026-10.md, "Global tables".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from faradisc.engine.tables.state import REPLICATION, FeatureState, TableState
+
+VERSION: Final = "2019.11.21"
+
+
+@dataclass(slots=True)
+class Replica:
+    """One member of a group."""
+
+    region: str
+    status: str
+    since_ns: int
+    """When it was added."""
+    source: str | None = None
+    """The region that it was filled from; None for the first one."""
+    text: str = ""
+    """Why its creation has failed."""
+    table_class: str | None = None
+    """Its own, where it differs from that of the others."""
+    max_read: int | None = None
+    """Its own on-demand maximum of reads."""
+    index_max_read: dict[str, int] = field(default_factory=dict)
+
+    def describe(self) -> dict[str, Any]:
+        described: dict[str, Any] = {"RegionName": self.region, "ReplicaStatus": self.status}
+        if self.text:
+            described["ReplicaStatusDescription"] = self.text
+        if self.max_read is not None:
+            described["OnDemandThroughputOverride"] = {"MaxReadRequestUnits": self.max_read}
+        if self.index_max_read:
+            described["GlobalSecondaryIndexes"] = [
+                {"IndexName": name, "OnDemandThroughputOverride": {"MaxReadRequestUnits": units}}
+                for name, units in sorted(self.index_max_read.items())
+            ]
+        if self.table_class is not None:
+            described["ReplicaTableClassSummary"] = {"TableClass": self.table_class}
+        return described
+
+
+@dataclass(slots=True)
+class ReplicaGroup:
+    """All replicas, in the order in which they were added."""
+
+    group: str
+    """Identifies it: a table of the same name may be no replica."""
+    revision: int
+    """Rises with every change of the group, and of a setting that its replicas have in common."""
+    replicas: list[Replica]
+
+    @classmethod
+    def of(cls, state: TableState) -> ReplicaGroup | None:
+        """Returns a copy of the group of a table; None for a table that is no replica."""
+        feature = state.features.get(REPLICATION)
+        if feature is None or feature.dropped:
+            return None
+        return cls.from_json(feature.settings)
+
+    @classmethod
+    def from_json(cls, settings: Mapping[str, Any]) -> ReplicaGroup:
+        replicas = [Replica(**each) for each in settings["replicas"]]
+        return cls(settings["group"], settings["revision"], replicas)
+
+    def put(self, state: TableState) -> None:
+        """Gives a table this group; one that it has alone ends its replication."""
+        feature = state.features.setdefault(REPLICATION, FeatureState(filled=True))
+        feature.settings = asdict(self)
+        feature.dropped = len(self.replicas) < 2
+
+    def find(self, region: str) -> Replica | None:
+        return next((each for each in self.replicas if each.region == region), None)
+
+    @property
+    def is_changing(self) -> bool:
+        return any(each.status in ("CREATING", "UPDATING", "DELETING") for each in self.replicas)
+
+    @property
+    def home(self) -> str:
+        """The region where time to live deletes items; they are deleted elsewhere by replication."""
+        active = [each.region for each in self.replicas if each.status == "ACTIVE"]
+        return active[0] if active else self.replicas[0].region
+
+
+def describe_replicas(state: TableState) -> dict[str, Any]:
+    """Returns what a description has of a replica: the others, not the table itself.
+
+    Source: the public issue localstack/localstack 7426, for the absence of the table's own region.
+    """
+    group = ReplicaGroup.of(state)
+    if group is None:
+        return {}
+    others = [each.describe() for each in group.replicas if each.region != state.region]
+    return {"GlobalTableVersion": VERSION, "Replicas": others, "MultiRegionConsistency": "EVENTUAL"}
