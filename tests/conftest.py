@@ -28,6 +28,7 @@ pytest_plugins = [
     "fixtures.other_services",
     "fixtures.access",
     "fixtures.identity_world",
+    "fixtures.regions",
 ]
 
 

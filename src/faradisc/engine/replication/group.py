@@ -118,10 +118,13 @@ class Replicas:
     async def _live(self, table: Table, copies: Mapping[str, Table]) -> bool:
         """Does a step in the life of the group, if this table has its newest state."""
         group = ReplicaGroup.of(table.state)
-        revisions = {region: _revision(copy) for region, copy in copies.items()}
-        newest = max(revisions.values(), default=0)
-        leader = next((region for region, revision in revisions.items() if revision == newest), None)
-        if group is None or leader != table.state.region:
+        if group is None:
+            return False
+        newest = max(map(_revision, copies.values()), default=0)
+        leaders = [region for region, copy in copies.items() if _revision(copy) == newest]
+        staying = {each.region for each in group.replicas if each.status in ("ACTIVE", "UPDATING")}
+        leader = next((region for region in leaders if region in staying), None)
+        if leader != table.state.region:
             return False
         if await self._spread(table, copies):
             return True

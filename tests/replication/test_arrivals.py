@@ -1,0 +1,202 @@
+"""How writes arrive in other regions: which one wins, when, at whose cost, and what a cut link does."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from faradisc.clock import ManualClock
+from faradisc.engine.replication.links import Links
+from faradisc.local import LocalDatabase
+from faradisc.operations.call import Call
+from faradisc.storage.immediate import run
+from fixtures.in_process import CONFIG
+from fixtures.regions import AP, EU, REGIONS, TABLE, US, Regions
+
+
+def test_the_last_writer_wins_when_a_link_heals(regions: Regions) -> None:
+    regions.create(EU)
+    regions.local.cut(US, EU)
+    regions.put(EU, "a", 1)
+    regions.put(US, "a", 2)
+    regions.put(US, "b", 1)
+    regions.delete(EU, "a")
+    regions.delete(US, "b")
+    regions.put(EU, "b", 2)
+    assert regions.values("a") == ["2", None]
+    links = {(each["from"], each["to"]): each for each in regions.local.replication()}
+    assert links[US, EU]["cut"]
+    assert links[US, EU]["waiting"] == 3
+    regions.local.heal(US, EU)
+    assert regions.values("a") == [None, None]
+    assert regions.values("b") == ["2", "2"]
+    conflicts = {(each["from"], each["to"]): each["conflicts"] for each in regions.local.replication()}
+    assert conflicts == {(US, EU): 3, (EU, US): 1}
+
+
+def test_an_older_write_of_the_same_record_does_not_undo_a_third(regions: Regions) -> None:
+    """A write that changes nothing where it arrives is the last one there all the same."""
+    regions.create(EU, AP)
+    regions.local.cut(US, EU)
+    regions.local.cut(US, AP)
+    regions.local.cut(EU, AP)
+    regions.put(US, "a", 1)
+    regions.put(AP, "a", 2)
+    regions.put(EU, "a", 1)
+    regions.local.heal(US, EU)
+    regions.items(US)
+    for one, other in ((US, AP), (EU, AP)):
+        regions.local.heal(one, other)
+    assert regions.values("a") == ["1", "1", "1"]
+
+
+def test_a_lag_delays_writes_by_the_clock_and_the_seed() -> None:
+    drawn = [[Links(100, seed).delay_ns((US, EU), 0, number) for number in range(200)] for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert 50e6 < sum(drawn[0]) / 200 < 200e6
+    regions = Regions(replication_lag_ms=1000, replication_seed=3)
+    regions.create(EU)
+    regions.put(US, "a", 1)
+    assert regions.values("a") == ["1", None]
+    regions.clock.advance(30)
+    assert regions.values("a") == ["1", "1"]
+    regions.local.close()
+
+
+def test_expired_items_are_deleted_by_the_service_in_one_region(regions: Regions) -> None:
+    regions.create(EU)
+    regions.us.update_time_to_live(
+        TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "exp"}
+    )
+    soon = regions.clock.now_ns() // 10**9 + 10
+    for number in range(60):
+        regions.put(EU, f"k{number}", number, exp={"N": str(soon)})
+    regions.clock.advance(20)
+    assert regions.items(US) == regions.items(EU) == {}
+    removed = {
+        region: [each for each in regions.records(region) if each["eventName"] == "REMOVE"]
+        for region in (US, EU)
+    }
+    assert [len(each) for each in removed.values()] == [60, 60]
+    assert all("userIdentity" in each for each in removed[US])
+    assert not any("userIdentity" in each for each in removed[EU])
+
+
+def test_the_latency_of_replication_is_a_metric(regions: Regions) -> None:
+    regions.create(EU)
+    regions.put(US, "a", 1)
+    regions.items(EU)
+    regions.clock.advance(120)
+    cloudwatch = regions.local.client("cloudwatch", US, config=CONFIG)
+    now = regions.clock.now_ns() / 1e9
+    (point,) = cloudwatch.get_metric_statistics(
+        Namespace="AWS/DynamoDB",
+        MetricName="ReplicationLatency",
+        Dimensions=[
+            {"Name": "TableName", "Value": TABLE},
+            {"Name": "ReceivingRegion", "Value": EU},
+        ],
+        StartTime=now - 600,
+        EndTime=now,
+        Period=600,
+        Statistics=["Average"],
+    )["Datapoints"]
+    assert point["Average"] == 0
+
+
+def test_writes_that_arrive_wait_for_throughput() -> None:
+    regions = Regions(throughput="aws")
+    regions.create(EU)
+    for number in range(50):
+        regions.put(US, f"k{number}", number)
+    assert regions.items(EU) == regions.items(US)
+    regions.local.close()
+
+
+def test_transactions_arrive(regions: Regions) -> None:
+    regions.create(EU)
+    regions.us.transact_write_items(
+        TransactItems=[
+            {"Put": {"TableName": TABLE, "Item": {"p": {"S": key}, "v": {"N": "1"}}}} for key in "abc"
+        ]
+    )
+    assert sorted(regions.items(EU)) == ["a", "b", "c"]
+
+
+def test_a_replica_is_filled_while_writes_go_on(regions: Regions) -> None:
+    regions.create()
+    for number in range(700):
+        regions.put(US, f"k{number}", number)
+    regions.local.database.backend.replicas.links.cut(US, AP)
+    regions.update(regions.us, Create={"RegionName": EU})
+    chance = random.Random(1)
+    database: Any = regions.local.database
+    for number in range(12):
+        run(database.backend.replicas.step())
+        key = {"p": {"S": f"k{chance.randrange(700)}"}}
+        request: dict[str, Any] = {"TableName": TABLE, "Item": {**key, "v": {"N": str(-number)}}}
+        operation = "PutItem"
+        if number % 3 == 0:
+            operation, request = "DeleteItem", {"TableName": TABLE, "Key": key}
+        run(database.execute(Call(operation, request, True, US, "000000000000")))
+    assert regions.items(EU) == regions.items(US)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_replicas_converge(seed: int) -> None:
+    """Random writes, deletes and expiry in three regions, with links cut and healed and a lag."""
+    chance = random.Random(seed)
+    regions = Regions(replication_lag_ms=chance.choice([0, 50, 5000]), replication_seed=seed)
+    regions.create(EU, AP)
+    regions.us.update_time_to_live(
+        TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "exp"}
+    )
+    for step in range(150):
+        region, key = chance.choice(REGIONS), chance.choice("abcdefgh")
+        match chance.randrange(10):
+            case 0:
+                regions.local.cut(*chance.sample(REGIONS, 2))
+            case 1:
+                regions.local.heal(*chance.sample(REGIONS, 2))
+            case 2 | 3:
+                regions.delete(region, key)
+            case 4:
+                soon = regions.clock.now_ns() // 10**9 + chance.randrange(5)
+                regions.put(region, key, step, exp={"N": str(soon)})
+            case 5:
+                regions.clock.advance(chance.choice([0.01, 1, 3]))
+            case 6:
+                regions.put(region, key, 0)  # the same item in several regions
+            case _:
+                regions.put(region, key, step)
+    for one in REGIONS:
+        for other in REGIONS:
+            regions.local.heal(one, other)
+    for _ in range(2):  # what expires is under way for a while, too
+        regions.clock.advance(300)
+        regions.items(US)
+    items = [regions.items(region) for region in REGIONS]
+    assert items[0] == items[1] == items[2]
+    for region in REGIONS:
+        assert regions.explained(region, {}) == items[0]
+    assert all(not link["waiting"] for link in regions.local.replication())
+    regions.check()
+    regions.local.close()
+
+
+def test_what_is_cut_survives_a_restart(tmp_path: Any) -> None:
+    clock = ManualClock()
+    with LocalDatabase(tmp_path, region=US, regions=REGIONS, clock=clock) as local:
+        regions = object.__new__(Regions)
+        regions.local, regions.clock = local, clock
+        regions.clients = {region: local.client("dynamodb", region, config=CONFIG) for region in REGIONS}
+        regions.us, regions.eu, regions.ap = regions.clients.values()
+        regions.create(EU)
+        local.cut(US, EU)
+        regions.put(US, "a", 1)
+        assert regions.items(EU) == {}
+    with LocalDatabase(tmp_path, region=US, regions=REGIONS, clock=clock) as local:
+        found = local.client("dynamodb", EU, config=CONFIG).scan(TableName=TABLE)["Items"]
+        assert [each["p"] for each in found] == [{"S": "a"}]
