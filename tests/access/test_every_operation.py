@@ -131,6 +131,28 @@ CASES = (
         {"GlobalTableName": "Scores"},
         on("arn:aws:dynamodb::000000000000:global-table/Scores", "DescribeGlobalTableSettings"),
     ),
+    *(
+        Case(
+            operation,
+            {"GlobalTableName": "Scores", **more},
+            on("arn:aws:dynamodb::000000000000:global-table/Scores", operation),
+        )
+        for operation, more in (
+            ("CreateGlobalTable", {"ReplicationGroup": []}),
+            ("UpdateGlobalTable", {"ReplicaUpdates": []}),
+            ("UpdateGlobalTableSettings", {}),
+        )
+    ),
+    of_table("DescribeTableReplicaAutoScaling"),
+    Case(
+        "UpdateTable",
+        {"TableName": "Games", "ReplicaUpdates": [{"Create": {"RegionName": "eu-west-1"}}]},
+        [
+            *on(GAMES, "UpdateTable"),
+            *on(GAMES.replace("us-east-1", "eu-west-1"), "CreateTable", "CreateTableReplica", *FILLING),
+        ],
+        "that adds a replica",
+    ),
     # Items
     of_table("GetItem", Key=KEY),
     of_table("PutItem", Item=KEY),
@@ -294,10 +316,6 @@ CASES = (
 )
 
 NOT_OFFERED = {
-    "CreateGlobalTable",
-    "UpdateGlobalTable",
-    "UpdateGlobalTableSettings",
-    "DescribeTableReplicaAutoScaling",
     "UpdateTableReplicaAutoScaling",
 }
 """Answered before anything else: this version lacks them (docs/differences.md)."""

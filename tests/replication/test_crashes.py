@@ -14,11 +14,11 @@ import pytest
 from faradisc.database import Database
 from faradisc.engine.check import Check
 from faradisc.operations.call import Call
-from faradisc.testing.faulty_store import Faults, FaultyStore
-from faradisc.testing.seeded_loop import SeededLoop
+from fixtures.faulty_store import Faults, FaultyStore
 from fixtures.faulty_world import World
 from fixtures.regions import AP, EU, REGIONS, TABLE, US
 from fixtures.schemas import schema
+from fixtures.seeded_loop import SeededLoop
 
 COMMITS_MAX = 400
 WORK_MAX = 5000

@@ -1,6 +1,6 @@
 """UpdateTable with ReplicaUpdates, what descriptions show of replicas, and what all replicas have in common.
 
-Sources: control-plane-2026-10.md, "Global tables"; new-features.md section 12.
+Sources: errors.md section 6.11; new-features.md section 12.
 """
 
 from __future__ import annotations

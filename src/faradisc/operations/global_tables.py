@@ -1,7 +1,7 @@
 """Global tables beside UpdateTable: the operations of version 2017.11.29, which the service does not support
 any more, and what is to be seen of the auto scaling of replicas.
 
-Source: control-plane-2026-10.md, "Global tables". No table is of version 2017.11.29, so all of these find
+Source: errors.md section 6.11. No table is of version 2017.11.29, so all of these find
 none.
 """
 

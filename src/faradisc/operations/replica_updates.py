@@ -3,7 +3,7 @@
 Checks: actions -> regions -> the table -> not in use -> the action against the group. The request changes the
 group only; engine/replication/ does the rest.
 
-Sources: control-plane-2026-10.md, "Global tables"; new-features.md section 12. Assumed: the texts for streams
+Sources: errors.md section 6.11; new-features.md section 12. Assumed: the texts for streams
 of another view type, unknown indexes, and overrides of provisioned throughput.
 """
 

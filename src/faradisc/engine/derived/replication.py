@@ -15,20 +15,34 @@ item has a newer stamp, `prepare` raises Superseded: whoever delivers leaves suc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from struct import Struct
 from typing import NamedTuple
 
 from faradisc.engine.derived.features import Feature, FeatureKind
-from faradisc.engine.tables.derived import CommitBatches, Derived, Live, WrittenItem, find
+from faradisc.engine.inspection.layouts import Field, Fields, Layout, number, record, rest, row_key_of, time
+from faradisc.engine.inspection.problems import LOST
+from faradisc.engine.inspection.reading import StoreLook, log_pages, pages
+from faradisc.engine.inspection.words import read_item, row_words
+from faradisc.engine.tables.derived import (
+    CommitBatches,
+    Derived,
+    DerivedCheck,
+    LiveParts,
+    WrittenItem,
+    find,
+)
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.replicas import ReplicaGroup
-from faradisc.engine.tables.state import REPLICATION, FeatureState
+from faradisc.engine.tables.state import REPLICATION, FeatureState, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.model.codec.keyspace import parts_of, slot_shift
+from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Part, Row, Store
 
 TIME_BYTES = 8
+CURSOR_BYTES = 6
+"""Length of the keys of cursors (engine/replication/delivery.py); row keys of items are longer."""
 _HEAD = Struct(">BHQ")
 _FORMAT = 1
 
@@ -75,7 +89,7 @@ class Replication(Feature):
 
     reads = True
 
-    def __init__(self, table: TableLayout, feature: FeatureState, live: Live) -> None:
+    def __init__(self, table: TableLayout, feature: FeatureState, live: LiveParts) -> None:
         super().__init__(table, feature, "replication")
         self.is_filled = True
         self.slot_parts = parts_of(feature.resource, table.state.slots)
@@ -151,11 +165,101 @@ class Replication(Feature):
         if change.stamp is not None:
             batches[self.part_of(change.row_key)].puts.append((change.row_key, change.stamp))
 
+    # --- Checks ---
+
+    def layout(self) -> Layout:
+        row_key = row_key_of(self.table.placement)
+        named = row_key_of(self.table.named_placement)
+
+        def key(data: bytes) -> Fields:
+            if len(data) != CURSOR_BYTES:
+                return row_key(data)
+            zero = Field("cursor", data[:1], "what has arrived from another replica")
+            return [zero, number("resource", data[1:5]), number("slot", data[5:])]
+
+        def payload(data: bytes) -> Fields:
+            if len(data) <= TIME_BYTES:
+                return [number("entry", data)]
+            region = data[TIME_BYTES:]
+            return [
+                time("written", data[:TIME_BYTES], "ns"),
+                Field("region", region, region.decode(errors="replace")),
+            ]
+
+        def entry(data: bytes) -> Fields:
+            try:
+                sent = parse_sent(data)
+            except ValueError:
+                return rest(data)
+            fields = [
+                number("format", data[:1]),
+                number("key length", data[1:3], " bytes"),
+                time("written", data[3 : _HEAD.size], "ns"),
+                *named(sent.row_key),
+            ]
+            return fields + (record(sent.record) if sent.record else [])
+
+        return Layout(self.where, key, payload, entry)
+
+    def verification(self, look: StoreLook) -> DerivedCheck:
+        return ReplicationVerification(self, look)
+
+    async def rows_about(
+        self, look: StoreLook, key: Item, item: Item | None, record: bytes
+    ) -> list[tuple[Part, list[bytes]]]:
+        row_key = self.table.placement.row_key(key)
+        return [(self.part_of(row_key), [row_key])]
+
+
+class ReplicationVerification(DerivedCheck):
+    """Checks that stamps and entries can be read, and are in the slots of their items."""
+
+    def __init__(self, replication: Replication, look: StoreLook) -> None:
+        self._replication = replication
+        self._look = look
+
+    async def rest(self) -> AsyncIterator[None]:
+        replication, look = self._replication, self._look
+        table, report = replication.table, look.report
+        tally = report.tally(replication.where, "replication")
+        for slot, part in enumerate(replication.slot_parts):
+            async for rows in pages(look.store, part, report):
+                for key, stamp in rows:
+                    if len(key) == CURSOR_BYTES:
+                        continue
+                    words = row_words(table.placement, key)
+                    if words.startswith("row key") or len(stamp) <= TIME_BYTES:
+                        report.add(replication.where, "a stamp cannot be read", LOST, words)
+                    elif replication.part_of(key) != part:
+                        report.add(replication.where, "a stamp is in the slot of another item", LOST, words)
+                tally.rows += len(rows)
+                tally.bytes += sum(len(payload) for _, payload in rows)
+                yield
+            async for entries in log_pages(look.store, part):
+                for sequence, entry in entries:
+                    if not _is_readable(entry):
+                        words = f"slot {slot}, {sequence}"
+                        report.add(replication.where, "a log entry cannot be read", LOST, words)
+                tally.bytes += sum(len(entry) for _, entry in entries)
+                yield
+
+
+def _is_readable(entry: bytes) -> bool:
+    try:
+        sent = parse_sent(entry)
+    except ValueError:
+        return False
+    return not sent.record or read_item(sent.record) is not None
+
 
 class ReplicationKind(FeatureKind):
     name = REPLICATION
 
-    def made(self, table: TableLayout, feature: FeatureState, live: Live) -> Derived:
+    def restored(self, state: TableState) -> dict[str, FeatureState]:
+        """A restored table is no replica."""
+        return {}
+
+    def made(self, table: TableLayout, feature: FeatureState, live: LiveParts) -> Derived:
         return Replication(table, feature, live)
 
 

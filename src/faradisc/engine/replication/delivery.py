@@ -39,7 +39,6 @@ from faradisc.storage.api import Batch, Part, Store
 
 ENTRIES_PER_STEP = 100
 """Writes of one commit; each may have an item of 400 KB."""
-CURSOR_BYTES = 6
 _EVERYWHERE = 1 << 62
 """Above the number of every log entry."""
 

@@ -2,7 +2,7 @@
 
 A replica is a table of the same name in another region. Each has a copy of the group in its state, as the
 settings of the feature `replication`; the copy of the highest revision counts, and is given to the others
-(engine/replication/). Sources: new-features.md section 12; control-plane-2026-10.md, "Global tables".
+(engine/replication/). Sources: new-features.md section 12; errors.md section 6.11.
 """
 
 from __future__ import annotations

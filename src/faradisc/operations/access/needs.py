@@ -216,7 +216,7 @@ def _action_of(body: Body) -> str:
 # --- Operations that imply others ------------------------------------------------------------------
 
 _FILLING: Final = ("BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query", "Scan", "UpdateItem")
-"""What a restore does to its target."""
+"""What a restore does to its target, and a new replica to its table."""
 
 
 def _new_table(backend: Backend, call: Call) -> Iterator[Need]:
@@ -239,7 +239,12 @@ def _updated_table(backend: Backend, call: Call) -> Iterator[Need]:
                 own, name = backend.catalog.resolve(call.request["TableName"], call.region, call.account)
                 account = own.partition("/")[0] or call.account
                 arn = f"arn:aws:dynamodb:{members['RegionName']}:{account}:table/{name}"
-                yield Need(f"{kind}TableReplica", arn)
+                for action in (
+                    f"{kind}Table",
+                    f"{kind}TableReplica",
+                    *(_FILLING if kind == "Create" else ()),
+                ):
+                    yield Need(action, arn)
 
 
 def _target(call: Call, *actions: str) -> Iterator[Need]:
