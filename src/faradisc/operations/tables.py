@@ -19,7 +19,6 @@ from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.limits import LIST_TABLES_PAGE_MAX
 from faradisc.operations.call import Backend, Call
-from faradisc.operations.replica_updates import check_no_source
 
 _SHOWN = (
     "TableName",
@@ -128,6 +127,8 @@ def _check_replica(backend: Backend, table: Table) -> None:
     if group is not None:
         if group.is_changing:
             raise being_updated(table.name)
+        from faradisc.operations.replica_updates import check_no_source  # noqa: PLC0415 - few tables are replicas
+
         check_no_source(group, table.state.region, backend.clock.now_ns())
 
 
