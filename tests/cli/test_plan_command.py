@@ -75,10 +75,20 @@ def test_budgets_on_the_command_line_outrank_the_plans(good: Path, bad: Path) ->
     assert faradisc_plan(good, "--max-cost", "-1").exit_code == 2
 
 
-def test_quiet_prints_budgets_only(bad: Path) -> None:
+def test_quiet_prints_headline_and_budgets_only(bad: Path) -> None:
     lines = faradisc_plan(bad, "--quiet").stdout.splitlines()
-    assert len(lines) == 6
-    assert lines[0].startswith("A small plan: BROKEN: 39 % of the attempts were throttled")
+    assert len(lines) == 7
+    assert lines[0].startswith("A small plan: Fails. 39 % of the attempts were throttled")
+    assert lines[1].startswith("A small plan: BROKEN: 39 % of the attempts were throttled")
+
+
+def test_a_plan_without_budgets_that_fails_exits_1(bad: Path) -> None:
+    bad.write_text(bad.read_text().split("budgets:")[0])
+    document = bad.with_suffix(".json")
+    failed = faradisc_plan(bad, "--quiet", "--json", document)
+    assert failed.exit_code == 1
+    assert failed.stdout.startswith("A small plan: Fails. ")
+    assert json.loads(document.read_text())["holds"] is False
 
 
 @pytest.mark.parametrize("engine", ["events", "fluid"])
@@ -322,7 +332,7 @@ def test_variants_are_shown_side_by_side(bad: Path, tmp_path: Path) -> None:
 def test_one_variant_can_be_chosen(bad: Path) -> None:
     bad.write_text(bad.read_text() + VARIANTS)
     lines = faradisc_plan(bad, "--variant", "large", "--quiet").stdout.splitlines()
-    assert len(lines) == 6 and all(line.startswith("A small plan: large: ") for line in lines)
+    assert len(lines) == 7 and all(line.startswith("A small plan: large: ") for line in lines)
     unknown = faradisc_plan(bad, "--variant", "larger")
     assert unknown.exit_code == 2
     assert "has no variant 'larger'. Did you mean 'large'?" in unknown.stderr

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Sums = tuple[int | None, float | None]
 """Of sums from CloudWatch: seconds of a period, and the peak factor."""
-BUDGET_BROKEN = 1
+PLAN_FAILS = 1
 BAD_INPUT = 2
 GARBAGE = 100_000
 """New objects between two garbage collections. Runs make many short-lived objects and hardly a cycle: up to
@@ -47,7 +47,7 @@ PIPED_WIDTH = 1000
 @click.option(
     "--period",
     type=click.IntRange(min=1, max=86_400),
-    help="Seconds of the periods of an export from CloudWatch; 60.",
+    help="Seconds of the periods of an export from CloudWatch; by default what its points are apart.",
 )
 @click.option(
     "--engine",
@@ -74,7 +74,7 @@ PIPED_WIDTH = 1000
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report, one page, to this file.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all numbers to this file.")
 @click.option("--csv", "csv_dir", type=click.Path(path_type=Path), help="Write the tables to this directory.")
-@click.option("--quiet", is_flag=True, help="Print the budgets only.")
+@click.option("--quiet", is_flag=True, help="Print the headlines and budgets only.")
 def plan(
     files: tuple[Path, ...],
     *,
@@ -94,8 +94,8 @@ def plan(
 ) -> None:
     """Run plans in virtual time: throttles, hot keys, partitions, cost, before paying for them.
 
-    FILES are plans (docs/guide/planning.md, examples/plans). Exits 0 when every budget holds, 1 when one
-    is broken, 2 when the input cannot be used.
+    FILES are plans (docs/guide/planning.md, examples/plans). Exits 0 when every plan holds, 1 when one
+    fails, 2 when the input cannot be used.
     """
     if not files and trace is None:
         _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
@@ -129,7 +129,7 @@ def plan(
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}. Name a place that can be written")
     if not all(outcome.holds for outcome in outcomes):
-        raise SystemExit(BUDGET_BROKEN)
+        raise SystemExit(PLAN_FAILS)
 
 
 def _chosen(plans: Sequence[Plan], variant: str | None) -> Sequence[Plan]:
@@ -181,7 +181,6 @@ def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
     from faradisc.cli.trace_file import contents, first_line, lines_of  # noqa: PLC0415
     from faradisc.tools.planner.traces.cloudwatch import (  # noqa: PLC0415
         EXPORT_BYTES_MAX,
-        PERIOD_S,
         begins_export,
         read_export,
     )
@@ -189,11 +188,9 @@ def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
 
     first = b"" if file is None else first_line(file)
     if file is not None and begins_export(first):
-        period_s, peak_factor = sums[0] or PERIOD_S, Fraction(sums[1] or 1).limit_denominator(1000)
-        if peak_factor > period_s:
-            _fail(f"a peak factor is at most the seconds of a period, {period_s}. Write a smaller one")
+        peak_factor = Fraction(sums[1] or 1).limit_denominator(1000)
         text = contents(file, EXPORT_BYTES_MAX)
-        return read_export(str(file), text, period_s=period_s, peak_factor=peak_factor)
+        return read_export(str(file), text, period_s=sums[0], peak_factor=peak_factor)
     if sums != (None, None):
         _fail("--peak-factor and --period are for traces from CloudWatch. Leave them out")
     return read_rates(str(file), lines_of(file)) if file is not None and begins_rates(first) else None
@@ -224,6 +221,7 @@ def _print(outcomes: Sequence[PlanOutcome], *, quiet: bool) -> None:
         show(outcomes, console)
         return
     for outcome in outcomes:
+        click.echo(f"{outcome.title}: {outcome.headline.text}")
         for budget in outcome.budgets:
             click.echo(f"{outcome.title}: {'holds' if budget.holds else 'BROKEN'}: {budget.words}")
 

@@ -40,7 +40,7 @@ def series(label: Any, *values: float, every: int = 60, begin: int = MIDNIGHT) -
     return {"Id": "m", "Label": label, "Timestamps": moments, "Values": [value for _, value in points]}
 
 
-def export(*results: Any, period_s: int = 60, peak: float = 1) -> RateTrace:
+def export(*results: Any, period_s: int | None = None, peak: float = 1) -> RateTrace:
     text = orjson.dumps({"MetricDataResults": list(results), "Messages": []})
     return read_export("m.json", text, period_s=period_s, peak_factor=Fraction(peak))
 
@@ -105,16 +105,20 @@ def test_a_peak_factor_finds_throttles_that_means_hide(engine: str) -> None:
 
 def test_sums_of_five_minutes() -> None:
     five = series(f"Orders {READS}", 300, 600, 300, every=300)
-    trace = export(five, period_s=300)
+    trace = export(five)
     (rate,) = trace.rates.values()
     assert (trace.duration_s, [rate.micro(second) for second in (0, 299, 300, 899)]) == (
         900, [2_000_000, 2_000_000, 4_000_000, 2_000_000],
     )  # fmt: skip
     assert export(five).assumptions[-1] == (
-        "All points are 300 s apart or a multiple of it, and were taken for sums of 60 s: "
-        "if they are sums of 300 s, say --period 300."
+        "All points are 300 s apart or a multiple of it, and were taken for sums of 300 s: "
+        "if they are sums of 60 s with none between, say --period 60."
     )
-    assert len(trace.assumptions) == len(export(series(f"T {READS}", 1, 2)).assumptions) == 3
+    # 90,000 units in 300 s are 300 a second, not 1,500 for a minute and none for four.
+    (rate,) = export(series(f"Orders {READS}", 90_000, 90_000, every=300)).rates.values()
+    assert {rate.micro(second) for second in range(600)} == {2 * 300 * 1_000_000}
+    assert len(export(five, period_s=300).assumptions) == 3
+    assert len(export(series(f"T {READS}", 1, 2)).assumptions) == 3
     with pytest.raises(
         PlanError, match=r"points are 60 s apart, which cannot be sums of 300 s\. Say --period 60\."
     ):
@@ -167,7 +171,7 @@ def test_pages_of_one_series_are_one() -> None:
     [
         (b"{\n\n{", "m.json:3: this is not JSON"),
         (b"[]", "m.json: there are no MetricDataResults in this document. Save what aws cloudwatch"),
-        (b'{"Datapoints": []}', "there are no MetricDataResults"),
+        (b'{"Datapoints": []}', "get-metric-statistics names no table with its points. Save what aws"),
     ],
 )
 def test_what_is_no_export_is_refused(text: bytes, said: str) -> None:

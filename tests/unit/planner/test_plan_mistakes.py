@@ -68,6 +68,7 @@ CASES = [
     ("rate: 5", "rate: 5\n    from: 10m\n    until: 5m", 13, "the stream ends before it begins", "later moment"),
     ("rate: 5", "rate: 5\n    cache: 150%", 12, "a share lies between 0 and 1, not at 150%", "0.9 or 90%."),
     ("rate: 5", "rate: 5\n    cache: 50%", 12, "a cache answers reads only", "Leave cache out."),
+    ("rate: 5", "rate: 5\n    moves: [by-stats]", 12, "there is no index 'by-stats'", "The table has none; leave moves out."),
     ("rate: 5", "rate: 5\n    item_size: 1 GB", 12, "item_size: 1 GB is above 409600", "409600 or less"),
     ("rate: 5", "rate: 5\n    item_size: big", 12, "item_size: 'big' cannot be read", "1.5 KB"),
     ("rate: 5", "rate: 5\n    sort: rising", 12, "table 'Orders' has no sort key", "Add sort_key: true"),

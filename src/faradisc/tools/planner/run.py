@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from faradisc.capacity.config import UNIT
 from faradisc.capacity.throttle import Cause
-from faradisc.charts.words import brief
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results import cost, headline, item_collections
@@ -20,13 +18,10 @@ from faradisc.tools.planner.results.event_rows import event_rows
 from faradisc.tools.planner.results.headroom import HeadroomNote
 from faradisc.tools.planner.results.hot_keys import hot_keys
 from faradisc.tools.planner.results.outcome import (
-    DirectionSeries,
     ItemCollection,
     Number,
-    PartitionSeries,
     PlanOutcome,
     ResourceOutcome,
-    Series,
     Skipped,
     ThrottleSummary,
     Totals,
@@ -36,9 +31,7 @@ from faradisc.tools.planner.results.outcome import (
 from faradisc.tools.planner.simulation.auto_scaler import auto_scalers
 from faradisc.tools.planner.simulation.discrete_event import DiscreteEventEngine, requests_of
 from faradisc.tools.planner.simulation.recorder import (
-    DirectionRecord,
     FlowRecord,
-    PartitionRecord,
     ResourceRecord,
     RunRecorder,
 )
@@ -106,7 +99,7 @@ def run(
         demand.finish()
 
     lasted_s = max(duration_s, 1)
-    resources = tuple(_resource(record, recorder, duration_s) for record in recorder.resources)
+    resources = tuple(_resource(record, step_s) for record in recorder.resources)
     totals = _totals(FlowRecord.of_all(recorder.flows))
     keys = hot_keys(recorder, flows, lasted_s)
     allowed = headline.allowed_percent(plan.budgets)
@@ -180,68 +173,21 @@ def _collections(
         yield from item_collections.largest(table.name, before, gained, lasting == mine, duration_s)
 
 
-def _resource(record: ResourceRecord, recorder: RunRecorder, duration_s: int) -> ResourceOutcome:
+def _resource(record: ResourceRecord, step_s: int) -> ResourceOutcome:
     member = record.virtual
-    lengths = _lengths(recorder, duration_s)
-    tracks = tuple(_partition(track, lengths) for track in record.partitions.values())
+    tracks = tuple(track for _, track in record.partitions.values())
     return ResourceOutcome(
         name=member.name,
         table=member.table.name,
         index=member.index.name if member.index is not None else None,
         mode="PAY_PER_REQUEST" if member.resource.on_demand else "PROVISIONED",
-        read=_direction(record.directions[0], lengths),
-        write=_direction(record.directions[1], lengths),
+        read=record.directions[0].series,
+        write=record.directions[1].series,
         partition_count=tuple(record.counts),
         partitions=tracks,
-        busiest=headline.busiest(tracks, recorder.step_s),
+        busiest=headline.busiest(tracks, step_s),
         partitions_left_out=record.left_out,
         throttle_summary=_throttles(record),
-    )
-
-
-def _lengths(recorder: RunRecorder, duration_s: int) -> list[int]:
-    """Seconds of each sample; the last one may be shorter."""
-    lengths = [recorder.step_s] * recorder.samples
-    if duration_s % recorder.step_s and lengths:
-        lengths[-1] = duration_s % recorder.step_s
-    return lengths
-
-
-def _per_second(half_units: list[int], lengths: list[int]) -> Series:
-    return tuple(number(half / 2 / length) for half, length in zip(half_units, lengths, strict=True))
-
-
-def _direction(record: DirectionRecord, lengths: list[int]) -> DirectionSeries:
-    maximum = record.limiter.maximum
-    return DirectionSeries(
-        offered=_per_second(record.series_offered, lengths),
-        consumed=_per_second(record.series_consumed, lengths),
-        consumed_peak=tuple(number(half / 2) for half in record.consumed_peak),
-        provisioned=tuple(record.provisioned),
-        throttled={cause.value: tuple(sample[cause] for sample in record.causes) for cause in Cause},
-        burst=tuple(None if held is None else number(held / UNIT) for held in record.burst),
-        burst_max=tuple(None if held is None else number(held / UNIT) for held in record.burst_max),
-        maximum=maximum.rate if maximum is not None else None,
-    )
-
-
-def _partition(track: PartitionRecord, lengths: list[int]) -> PartitionSeries:
-    low, high = track.bounds
-    mine = lengths[track.first : track.first + len(track.read)]
-    return PartitionSeries(
-        id=brief(track.partition.id),
-        parent=brief(track.parent) if track.parent else None,
-        low=low,
-        high=high,
-        born_s=track.born_s,
-        retired_s=track.retired_s,
-        first=track.first,
-        read=_per_second(track.read, mine),
-        write=_per_second(track.write, mine),
-        read_limit=tuple(track.read_limit),
-        write_limit=tuple(track.write_limit),
-        throttled=tuple(track.throttled),
-        gib=tuple(track.gib),
     )
 
 
@@ -273,8 +219,8 @@ def _totals(record: FlowRecord) -> Totals:
         lost=record.lost,
         read_units=number(record.read_half / 2),
         write_units=number(record.write_half / 2),
-        throttled_percent=_percent(record.throttled, record.attempts),
-        lost_percent=_percent(record.lost, record.offered),
+        throttled_percent=_percent(record.throttled, record.attempts + record.cached),
+        lost_percent=_percent(record.lost, record.offered + record.cached),
         waits=_waits(record.waits, record.at_attempt),
     )
 

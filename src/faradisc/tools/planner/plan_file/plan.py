@@ -214,6 +214,8 @@ class FlowPlan:
     retries: Retries
     resharded: Resharded | None = None
     """None where `keys` take no suffixes."""
+    moves: tuple[str, ...] = ()
+    """Indexes whose key these changes change: the entry moves."""
     half_units: int | None = None
     """Cost of a request to its table, local indexes included, or to the index that it reads; None: from the
     sizes."""

@@ -179,12 +179,14 @@ _MEANT_FOR = {
     "effect": ("PutItem", "UpdateItem"),
     "old_size": WRITES,
     "changes": WRITES,
+    "moves": ("PutItem", "UpdateItem"),
 }
 """Members that mean something to some operations only. A mix has one of these operations."""
 _REJECTED = (
     ("cache", WRITES, "a cache answers reads only", "Leave cache out."),
     ("items", ("GetItem", *WRITES), "{operation} is for one item", "Leave items out, or use Query."),
     ("effect", READS, "a read leaves no trace", "Leave effect out."),
+    ("moves", (*READS, "DeleteItem"), "only a change of an item moves it in an index", "Leave moves out."),
     ("old_size", READS, "a read replaces nothing", "Leave old_size out."),
 )
 """Members that single operations do not take."""
@@ -215,6 +217,7 @@ class StreamPlan(Requests):
     until: Seconds | None = None
     old_size: ItemSize | None = None
     items: Count = 1
+    moves: tuple[Text, ...] = ()
     transaction: bool = False
     cache: Cache | None = None
 
@@ -254,9 +257,11 @@ class StreamPlan(Requests):
             raise mistake(what, nearest(self.table, tables), [*at, "table"])
         table = self.table_of(tables)
         indexes = [index.name for index in table.indexes]
-        if self.index and self.index not in indexes:
-            remedy = nearest(self.index, indexes) if indexes else "The table has none; leave index out."
-            raise mistake(f"there is no index {self.index!r}", remedy, [*at, "index"])
+        named = [("index", self.index)] if self.index else []
+        for member, name in (*named, *(("moves", name) for name in self.moves)):
+            if name not in indexes:
+                remedy = nearest(name, indexes) if indexes else f"The table has none; leave {member} out."
+                raise mistake(f"there is no index {name!r}", remedy, [*at, member])
         if self.index and self.mix.keys() & set(WRITES):
             what = "an index is not written to"
             raise mistake(what, "Write to its table; the index follows.", [*at, "index"])
@@ -299,6 +304,7 @@ class StreamPlan(Requests):
                 transaction=self.transaction,
                 effect=effects.get(operation, "none"),
                 changes=self.changes,
+                moves=self.moves,
                 cache=None if operation in WRITES else self.cache,
                 retries=self.retries.retries() if self.retries else client,
                 resharded=self.keys.resharded(start_s, sort),

@@ -11,7 +11,7 @@ from faradisc.tools.planner.report.heat import Heat, partitions
 from faradisc.tools.planner.report.scaling import timeline
 from faradisc.tools.planner.report.tables import collections, headroom, hot_keys, partition_table, split_log
 from faradisc.tools.planner.report.throughput import burst, consumption, throttling
-from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome, Series
 
 _TABLES = (headroom, hot_keys, collections, split_log)
 
@@ -83,7 +83,7 @@ def _facts(resource: ResourceOutcome) -> list[tuple[str, Child]]:
     return found
 
 
-def _from_to(values: tuple[float, ...]) -> str:
+def _from_to(values: Series) -> str:
     if not values:
         return "none"
     first, last = units(values[0]), units(values[-1])

@@ -16,7 +16,13 @@ from faradisc.charts.words import SPACE, elapsed
 from faradisc.tools.planner.report import tables
 from faradisc.tools.planner.report.compare import numbers
 from faradisc.tools.planner.report.detail import Detail
-from faradisc.tools.planner.results.outcome import DirectionSeries, PlanOutcome, ResourceOutcome, Series
+from faradisc.tools.planner.results.outcome import (
+    DirectionSeries,
+    Number,
+    PlanOutcome,
+    ResourceOutcome,
+    Series,
+)
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 60
@@ -130,7 +136,7 @@ def _show_resource(outcome: PlanOutcome, resource: ResourceOutcome, console: Con
 def _show_series(direction: str, unit: str, series: DirectionSeries, console: Console) -> None:
     offered, consumed = max(series.offered), max(series.consumed)
     top = max(offered, consumed)
-    lines = [
+    lines: list[tuple[str, Series, Number, str]] = [
         ("requested", series.offered, top, f"up to {offered:,} {unit}/s"),
         ("served", series.consumed, top, f"up to {consumed:,} {unit}/s, capacity {series.provisioned[-1]:,}"),
     ]

@@ -184,9 +184,10 @@ def throttling(totals: Totals) -> str:
         if totals.lost
         else "retries brought all requests through"
     )
+    cached = " (with those that the cache answered)" if totals.cached else ""
     return (
-        f"{totals.throttled:,} of {totals.attempts:,} attempts ({totals.throttled_percent} %) were "
-        f"throttled; {lost}."
+        f"{totals.throttled:,} of {totals.attempts + totals.cached:,} attempts{cached} "
+        f"({totals.throttled_percent} %) were throttled; {lost}."
     )
 
 

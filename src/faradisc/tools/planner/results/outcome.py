@@ -1,4 +1,5 @@
-"""What one run of a plan yields, as frozen values: the terminal, the report, CSV and JSON show these.
+"""What one run of a plan yields: the terminal, the report, CSV and JSON show these. Series are filled
+while the run lasts (simulation/recorder.py); all else is frozen.
 
 - Time is seconds since the beginning of the run (`*_s`); `Outcome.start` is that moment in the calendar.
 - A *sample* is `Outcome.step_s` seconds (60, more in runs of several days). All series of a run have one
@@ -17,7 +18,7 @@ Source: capacity.md section 3.4 (the outputs of `plan`); each part below names i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
@@ -32,7 +33,9 @@ CAUSES = (
 """Every cause of a throttle, in the order in which the service checks them (capacity/throttle.py)."""
 
 Number = int | float
-Series = tuple[Number, ...]
+Series = Sequence[Number]
+Growing = MutableSequence[Number]
+"""A series while the run lasts."""
 Direction = Literal["R", "W"]
 
 
@@ -42,27 +45,27 @@ def number(value: float) -> Number:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DirectionSeries:
     """Reads or writes of one resource, units per second, sample by sample (3.4, parts 1, 2 and 5)."""
 
-    offered: Series
+    offered: Growing = field(default_factory=list)
     """Requested, retries included."""
-    consumed: Series
-    consumed_peak: Series
+    consumed: Growing = field(default_factory=list)
+    consumed_peak: Growing = field(default_factory=list)
     """In the busiest second of the sample."""
-    provisioned: Series
+    provisioned: Growing = field(default_factory=list)
     """At the end of the sample; on demand: the capacity of the doubling rule."""
-    throttled: Mapping[str, Series]
+    throttled: Mapping[str, Growing] = field(default_factory=lambda: {cause: [] for cause in CAUSES})
     """Throttled attempts in the sample, for each of `CAUSES`."""
-    burst: tuple[Number | None, ...]
+    burst: MutableSequence[Number | None] = field(default_factory=list)
     """At the end of the sample, units; negative is debt; None on demand."""
-    burst_max: tuple[Number | None, ...]
+    burst_max: MutableSequence[Number | None] = field(default_factory=list)
     maximum: Number | None = None
     """The configured on-demand maximum."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PartitionSeries:
     """One partition from its birth to its split: a row of the heat map (3.4, part 3).
 
@@ -78,15 +81,15 @@ class PartitionSeries:
     born_s: Number
     retired_s: Number | None
     first: int
-    read: Series
+    read: Growing = field(default_factory=list)
     """Units per second served."""
-    write: Series
-    read_limit: Series
+    write: Growing = field(default_factory=list)
+    read_limit: Growing = field(default_factory=list)
     """Its physical limit, or its share of the table's rate if smaller (profile classic-2017)."""
-    write_limit: Series
-    throttled: Series
+    write_limit: Growing = field(default_factory=list)
+    throttled: Growing = field(default_factory=list)
     """Attempts that this partition throttled, reads and writes."""
-    gib: Series
+    gib: Growing = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,8 +297,9 @@ class Totals:
     read_units: Number
     write_units: Number
     throttled_percent: Number
-    """Of the attempts."""
+    """Of the attempts, those that a cache answered included."""
     lost_percent: Number
+    """Of the requests, those that a cache answered included."""
     waits: Waits
 
 
@@ -432,8 +436,8 @@ class PlanOutcome:
 
     @property
     def holds(self) -> bool:
-        """Returns whether every budget holds."""
-        return all(budget.holds for budget in self.budgets)
+        """Returns whether the plan holds, as its headline says."""
+        return self.headline.holds
 
     def to_json(self) -> dict[str, Any]:
         return {**_plain(self), "holds": self.holds}

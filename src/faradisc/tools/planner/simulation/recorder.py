@@ -2,8 +2,8 @@
 
 The engines write into the records as they charge: a `DirectionRecord` per direction of a resource, a
 `FlowRecord` per flow of the plan, and a `KeyTally` (key_totals.py) per direction. `end_second` folds a second
-into the present sample, which ends every `step_s` seconds. Units are half units here and requests are counts;
-run.py makes an `Outcome` of them.
+into the present sample, which ends every `step_s` seconds and is appended to the outcome's series. Counts are
+half units and requests; series are units per second.
 
 Partitions are followed from birth to split by the events of the capacity core, so that one that lives for
 less than a sample is recorded too.
@@ -16,12 +16,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from faradisc.capacity.config import GIB, SECOND_NS
+from faradisc.capacity.config import GIB, SECOND_NS, UNIT
 from faradisc.capacity.events import Event, Split
 from faradisc.capacity.partitions import HASH_SPACE, Partition, PartitionBucket, hash_bounds
 from faradisc.capacity.throttle import Cause
+from faradisc.charts.words import brief
 from faradisc.tools.planner.results.item_collections import Growth
-from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN, Number, number
+from faradisc.tools.planner.results.outcome import (
+    PARTITIONS_SHOWN,
+    DirectionSeries,
+    Number,
+    PartitionSeries,
+    number,
+)
 from faradisc.tools.planner.simulation.key_totals import KeyTally
 from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
 
@@ -81,15 +88,11 @@ class DirectionRecord:
         # Of the present sample.
         self._offered = self._consumed = self._peak = 0
         self._causes: Counter[Cause] = Counter()
-        # Of each sample.
-        self.series_offered: list[int] = []
-        self.series_consumed: list[int] = []
-        self.consumed_peak: list[int] = []
-        self.provisioned: list[int] = []
-        self.causes: list[Counter[Cause]] = []
-        self.burst: list[int | None] = []
-        self.burst_max: list[int | None] = []
         # Of the run.
+        maximum = self.limiter.maximum
+        self.series = DirectionSeries(maximum=maximum.rate if maximum is not None else None)
+        self.throttled_half = 0
+        """Half units that were asked for and not served, in the samples that ended."""
         self.events: Counter[Cause] = Counter()
         self.first_s: int | None = None
         self.worst_s: int | None = None
@@ -97,11 +100,6 @@ class DirectionRecord:
         self.longest_s = 0
         """The most consecutive seconds with throttle events."""
         self._consecutive_s = 0
-
-    @property
-    def throttled_half(self) -> int:
-        """Half units that were asked for and not served."""
-        return sum(self.series_offered) - sum(self.series_consumed)
 
     def partition(self, bucket: PartitionBucket) -> PartitionSample:
         found = self.partitions.get(bucket)
@@ -135,47 +133,27 @@ class DirectionRecord:
         self._consecutive_s += 1
         self.longest_s = max(self.longest_s, self._consecutive_s)
 
-    def end_sample(self, now: int) -> None:
-        resource, limiter = self.virtual.resource, self.limiter
-        self.series_offered.append(self._offered)
-        self.series_consumed.append(self._consumed)
-        self.consumed_peak.append(self._peak)
-        self.causes.append(self._causes)
+    def end_sample(self, now: int, length_s: int) -> None:
+        resource, limiter, series = self.virtual.resource, self.limiter, self.series
+        self.throttled_half += self._offered - self._consumed
+        series.offered.append(number(self._offered / 2 / length_s))
+        series.consumed.append(number(self._consumed / 2 / length_s))
+        series.consumed_peak.append(number(self._peak / 2))
+        for cause in Cause:
+            series.throttled[cause.value].append(self._causes[cause])
         self._offered = self._consumed = self._peak = 0
         self._causes = Counter()
         if resource.on_demand:
-            self.provisioned.append(resource.capacity(now)[1 if self.writes else 0])
+            series.provisioned.append(resource.capacity(now)[1 if self.writes else 0])
         else:
-            self.provisioned.append(resource.write_units if self.writes else resource.read_units)
+            series.provisioned.append(resource.write_units if self.writes else resource.read_units)
         table = limiter.table_bucket
         buckets = [bucket.share for bucket in limiter.buckets] if table is None else [table]
         saving = [bucket for bucket in buckets if bucket is not None]
-        self.burst.append(sum(bucket.balance(now) for bucket in saving) if saving else None)
-        self.burst_max.append(sum(bucket.cap // bucket.scale for bucket in saving) if saving else None)
-
-
-@dataclass(slots=True)
-class PartitionRecord:
-    """One partition over its life."""
-
-    partition: Partition
-    first: int
-    """The sample in which it was born."""
-    born_s: Number
-    retired_s: Number | None = None
-    parent: str | None = None
-    read: list[int] = field(default_factory=list)
-    write: list[int] = field(default_factory=list)
-    read_limit: list[Number] = field(default_factory=list)
-    write_limit: list[Number] = field(default_factory=list)
-    throttled: list[int] = field(default_factory=list)
-    gib: list[Number] = field(default_factory=list)
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Its part of the hash space, 0 to 1."""
-        low, high = hash_bounds(self.partition)
-        return round(low / HASH_SPACE, 6), round(high / HASH_SPACE, 6)
+        held = sum(bucket.balance(now) for bucket in saving)
+        most = sum(bucket.cap // bucket.scale for bucket in saving)
+        series.burst.append(number(held / UNIT) if saving else None)
+        series.burst_max.append(number(most / UNIT) if saving else None)
 
 
 class ResourceRecord:
@@ -185,40 +163,42 @@ class ResourceRecord:
         self.virtual = virtual
         self.directions = (DirectionRecord(virtual, False), DirectionRecord(virtual, True))
         self.counts: list[int] = []
-        self.partitions: dict[str, PartitionRecord] = {}
+        self.partitions: dict[str, tuple[Partition, PartitionSeries]] = {}
         self.left_out = 0
         for partition in virtual.resource.partitions.partitions:
             self._follow(partition, 0, 0, None)
 
     def _follow(self, partition: Partition, first: int, born_s: Number, parent: str | None) -> None:
         if len(self.partitions) < PARTITIONS_SHOWN:
-            self.partitions[partition.id] = PartitionRecord(partition, first, born_s, parent=parent)
+            low, high = (round(bound / HASH_SPACE, 6) for bound in hash_bounds(partition))
+            named = brief(partition.id), brief(parent) if parent else None
+            series = PartitionSeries(*named, low, high, born_s, None, first)
+            self.partitions[partition.id] = partition, series
         else:
             self.left_out += 1
 
     def split(self, event: Split, sample: int, at_s: Number) -> None:
         parent = self.partitions.get(event.parent)
         if parent is not None:
-            parent.retired_s = at_s
+            parent[1].retired_s = at_s
         for identity in event.children:
             partition = self.virtual.resource.partitions.by_id(identity)
             if partition is not None:
                 self._follow(partition, sample, at_s, event.parent)
 
-    def end_sample(self, now: int, begin_s: int) -> None:
+    def end_sample(self, now: int, begin_s: int, length_s: int) -> None:
         """Ends the sample that began at `begin_s`."""
         self.counts.append(len(self.virtual.resource.partitions))
         reads, writes = self.directions
         for direction in self.directions:
-            direction.end_sample(now)
-        for record in self.partitions.values():
+            direction.end_sample(now, length_s)
+        for partition, record in self.partitions.values():
             if record.retired_s is not None and record.retired_s < begin_s:
                 continue
-            partition = record.partition
             read = reads.partitions.get(partition.reads) or PartitionSample()
             write = writes.partitions.get(partition.writes) or PartitionSample()
-            record.read.append(read.half_units)
-            record.write.append(write.half_units)
+            record.read.append(number(read.half_units / 2 / length_s))
+            record.write.append(number(write.half_units / 2 / length_s))
             record.throttled.append(read.throttled + write.throttled)
             record.read_limit.append(_limit(partition.reads))
             record.write_limit.append(_limit(partition.writes))
@@ -288,6 +268,6 @@ class RunRecorder:
         begin_s = self.samples * self.step_s
         self.samples += 1
         for record in self.resources:
-            record.end_sample(now, begin_s)
+            record.end_sample(now, begin_s, passed_s - begin_s)
         for listener in self.on_sample:
             listener()

@@ -28,9 +28,8 @@ from faradisc.tools.planner.traces.trace_format import (
 from faradisc.tools.planner.workload.arrival_rates import MICRO
 
 PERIOD_S = 60
-"""Of the sums, by default."""
-PERIODS_KEPT_S = (3600, 300)
-"""CloudWatch folds its minutes after 15 days and after 63 days (CloudWatch User Guide, metrics retention)."""
+"""Of the sums, where the points do not show it."""
+PERIOD_MAX_S = 86_400
 EXPORT_BYTES_MAX = 1 << 28
 METRICS = {"ConsumedReadCapacityUnits": "reads", "ConsumedWriteCapacityUnits": "writes"}
 LABEL = "Orders ConsumedReadCapacityUnits"
@@ -45,11 +44,12 @@ def begins_export(line: bytes) -> bool:
     return line.strip() == b"{" or b'"MetricDataResults"' in line[:200]
 
 
-def read_export(file: str, text: bytes, *, period_s: int = PERIOD_S, peak_factor: Fraction) -> RateTrace:
-    """Returns the rates of an export. `period_s`: of each sum; `peak_factor`: how many times the mean of a
-    period its busiest seconds have, 1 to `period_s`. Unusable points are skipped and counted.
+def read_export(file: str, text: bytes, *, period_s: int | None = None, peak_factor: Fraction) -> RateTrace:
+    """Returns the rates of an export. `period_s`: of each sum; None: what the points are apart.
+    `peak_factor`: how many times the mean of a period its busiest seconds have, 1 to `period_s`. Unusable
+    points are skipped and counted.
 
-    Raises PlanError for a file that is no export, and for sums of another period.
+    Raises PlanError for a file that is no export, for sums of another period, and for too large a factor.
     """
     trace = RateTrace(file)
     series: dict[tuple[str, str | None, str], Points] = {}
@@ -67,12 +67,22 @@ def read_export(file: str, text: bytes, *, period_s: int = PERIOD_S, peak_factor
                 _note(mine, time, value)
             except TraceLineError as mistake:
                 trace.skip(where, str(mistake))
-    apart_s = _apart(series.values())
+    apart_s, stated = _apart(series.values()), period_s is not None
+    if period_s is None:
+        period_s = apart_s if 0 < apart_s <= PERIOD_MAX_S else PERIOD_S
+    if peak_factor > period_s:
+        what = f"a peak factor is at most the seconds of a period, {period_s}"
+        raise PlanError(file, None, what, "Write a smaller one.")
     if apart_s and apart_s < period_s:
         what = f"points are {apart_s} s apart, which cannot be sums of {period_s} s"
         raise PlanError(file, None, what, f"Say --period {apart_s}.")
     _spread(trace, series, period_s, peak_factor)
-    trace.assumptions += _assumed(apart_s, period_s, peak_factor)
+    trace.assumptions += _assumed(period_s, peak_factor)
+    if not stated and period_s != PERIOD_S:
+        trace.assumptions.append(
+            f"All points are {apart_s} s apart or a multiple of it, and were taken for sums of {period_s} s: "
+            f"if they are sums of {PERIOD_S} s with none between, say --period {PERIOD_S}."
+        )
     return trace
 
 
@@ -83,6 +93,8 @@ def _results(file: str, text: bytes) -> list[Any]:
         document = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise PlanError(file, error.lineno, f"this is not JSON: {error.msg}", _REMEDY) from None
+    if isinstance(document, dict) and "Datapoints" in document:
+        raise PlanError(file, None, "get-metric-statistics names no table with its points", _REMEDY)
     results = document.get("MetricDataResults") if isinstance(document, dict) else None
     if not isinstance(results, list):
         raise PlanError(file, None, "there are no MetricDataResults in this document", _REMEDY)
@@ -184,22 +196,15 @@ def shaped(total: int, period_s: int, peak_factor: Fraction) -> Iterator[int]:
             yield part * (at + 1) // seconds - part * at // seconds
 
 
-def _assumed(apart_s: int, period_s: int, peak_factor: Fraction) -> list[str]:
+def _assumed(period_s: int, peak_factor: Fraction) -> list[str]:
     first_s = max(round(Fraction(period_s) / (2 * peak_factor)), 1)
     how = (
         "taken to be evenly spread"
         if peak_factor == 1
         else f"taken to begin with {first_s} s at {float(peak_factor):g} times the mean"
     )
-    said = [
+    return [
         f"Sub-minute peaks unknown: CloudWatch has sums of {period_s} s, each {how}.",
         "CloudWatch has units and no requests: each is taken to be for one item of the table's size.",
         "What was throttled when it was measured is not in consumed units.",
     ]
-    longer = [kept for kept in PERIODS_KEPT_S if apart_s >= kept and apart_s % kept == 0]
-    if longer and longer[0] > period_s:
-        said.append(
-            f"All points are {apart_s} s apart or a multiple of it, and were taken for sums of {period_s} s: "
-            f"if they are sums of {longer[0]} s, say --period {longer[0]}."
-        )
-    return said

@@ -234,4 +234,4 @@ def _index_cost(flow: FlowPlan, index: IndexPlan, changed: bool) -> tuple[int, i
     grows = (new or 0) - (old or 0)
     if not changed:
         return 0, grows
-    return units.index_write_units(old, new, key_changed=False), grows
+    return units.index_write_units(old, new, key_changed=index.name in flow.moves), grows
