@@ -83,6 +83,16 @@ def test_children_stand_where_their_parent_was() -> None:
     assert all(abs(places.index(parent.name) - places.index(past.name)) <= 2 for past in pasts if past.first)
 
 
+def test_the_count_of_throttled_requests_goes_on_at_a_split() -> None:
+    resource = small()
+    load(resource, [(place("hot"), 60)], 3)
+    before = [part["write"]["throttled"] for part in inspect.heat(resource)["partitions"]]
+    assert max(before) > 0
+    resource.set_partitions(12, START + 4 * SECOND_NS)
+    after = [part["write"]["throttled"] for part in inspect.heat(resource)["partitions"]]
+    assert (len(after), sum(after), max(after)) == (12, sum(before), max(before))
+
+
 def test_warm_partitions_are_sampled_without_readers() -> None:
     busy, idle, history = small(), small("/index/idle"), HeatHistory()
     for step in range(6):
