@@ -59,6 +59,8 @@ class PlacesCluster(PrivateCluster):
         return super().kill_postgres(chance)
 
     async def sentences(self) -> list[str]:
+        for each in self._all:
+            each.revive()
         store = await opened(self.dsns)
         try:
             return (await Check(store, SystemClock()).finish()).sentences()

@@ -46,6 +46,7 @@ class TestPlaces(SharedStoreSuite):
 async def placed(store: RoutedStore) -> None:
     """Creates the two tables."""
     for part in PARTS:
+        await store.refresh()
         await applied(store, Batch(part, puts=[(b"k", b"0")]))
     assert {store.map.find(part) for part in PARTS} == {0, 1}
 

@@ -32,12 +32,13 @@ END $$;
 CREATE OR REPLACE FUNCTION kv_moved_state(in_part bytea) RETURNS bigint LANGUAGE sql STABLE AS
   'SELECT coalesce((SELECT state FROM kv_moved WHERE slot = substr(in_part, 1, 5)), 0)';
 
--- Whether what the calling statement sees of a part has every commit that was answered: 0 yes; 1 no, a commit
--- is under way; 2 no, and that commit is prepared, so it may have been answered; 3 nobody has used the part; 4 it
--- is at another place. Who deletes a row version, or locks it, leaves its number in xmax; it is harmless when it
--- ended before the oldest transaction of the statement's state began. No part's row is ever deleted.
+-- Whether what the calling statement sees of a part has every commit that was answered before: 0 yes; 1 perhaps not,
+-- a commit has just ended; 2 no, a commit is prepared, so it may have been answered; 3 nobody has used the part; 4 it
+-- is at another place. Who replaces a row version, or locks it, leaves its number in xmax. It is harmless when it
+-- ended before the oldest transaction of the statement's state began; or when it is not prepared, and is still under
+-- way afterwards, because then it was not prepared before either. No part's row is ever deleted.
 CREATE OR REPLACE FUNCTION kv_state(in_part bytea) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
-DECLARE g bigint; x xid;
+DECLARE g bigint; x xid; newest bigint := pg_snapshot_xmax(pg_current_snapshot())::text::bigint; after bigint;
 BEGIN
   SELECT gen, xmax INTO g, x FROM kv_part WHERE part = in_part;
   IF g IS NULL OR g < 0 THEN
@@ -50,7 +51,15 @@ BEGIN
   IF age(x) > age(pg_snapshot_xmin(pg_current_snapshot())::xid) THEN
     RETURN 0;
   END IF;
-  RETURN CASE WHEN EXISTS (SELECT FROM pg_prepared_xact() WHERE transaction = x) THEN 2 ELSE 1 END;
+  IF EXISTS (SELECT FROM pg_prepared_xact() WHERE transaction = x) THEN
+    RETURN 2;
+  END IF;
+  -- Numbers of rows have 32 bits. One from `newest` on began after the statement.
+  after := (x::text::bigint - newest) & 4294967295;
+  IF after < 2147483648 OR pg_xact_status((newest + after - 4294967296)::text::xid8) = 'in progress' THEN
+    RETURN 0;
+  END IF;
+  RETURN 1;
 END $$;
 
 -- outcome: 0 committed, 1 conflict (`found` is the version), 2 another epoch, 3 a part is at another place. Only 0

@@ -47,6 +47,8 @@ LOOKS = 3
 LOCKING_MAX = 4
 """Such reads that lock at a time: each needs two connections of a place."""
 _USED = "SELECT number FROM kv_place WHERE drained = 0 ORDER BY number"
+REFRESH_S = 5.0
+"""Between two looks at the map. An old copy costs a call more when a table has moved."""
 MOVES_MAX = 5
 """Looks at the map for one call that finds its parts moved."""
 
@@ -188,10 +190,12 @@ async def parts_of(map_: Placement, readers: Mapping[int, ReadOnlyStore]) -> lis
     return sorted(found)
 
 
-async def keep_doing(work: Callable[[], Awaitable[None]]) -> None:
-    """Calls `work` again and again, whatever it raises."""
-    while True:
-        await asyncio.sleep(EVERY_S)
+async def keep_doing(work: Callable[[], Awaitable[None]], ended: asyncio.Event) -> None:
+    """Calls `work` again and again, whatever it raises, until `ended` is set."""
+    while not ended.is_set():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), EVERY_S)
+            return
         try:
             await work()
         except StorageError as error:
@@ -220,11 +224,14 @@ class RoutedStore(_Routing):
         self.loads: dict[int, float] = {}
         """Of the places, as of the last look of those who know."""
         self._closed = False
+        self._refresh_due_s = 0.0
         self._calls = 0
         self._no_calls = asyncio.Event()
         self._locking = asyncio.Semaphore(LOCKING_MAX)
+        self._ended = asyncio.Event()
         self._working = [
-            asyncio.ensure_future(keep_doing(work)) for work in (self.recovery.step, self._keep_up)
+            asyncio.ensure_future(keep_doing(work, self._ended))
+            for work in (self.recovery.step, self._keep_up)
         ]
 
     @property
@@ -245,7 +252,10 @@ class RoutedStore(_Routing):
             ) from None
 
     async def _keep_up(self) -> None:
-        await self.refresh()
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._refresh_due_s:
+            self._refresh_due_s = now_s + REFRESH_S
+            await self.refresh()
         await self.look_for_places()
 
     async def refresh(self) -> None:
@@ -285,6 +295,12 @@ class RoutedStore(_Routing):
         # What the map does not name was never committed by a server that knows of places.
         return self.place(number) if number is not None else self._unnamed
 
+    async def get(self, part: Part, *arguments: Any, **options: Any) -> list[Row | None]:
+        if not self._closed and (number := self.map.find(part)) is not None:
+            with suppress(Moved):  # most reads
+                return await self.place(number).get(part, *arguments, **options)
+        return await super().get(part, *arguments, **options)
+
     async def _tried(self, call: Callable[[], Awaitable[T]]) -> T:
         """Returns what a call returns; it is repeated with a new map when a part was moved."""
         if self._closed:
@@ -305,6 +321,9 @@ class RoutedStore(_Routing):
     # --- commits ---
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
+        if len(batches) == 1 and not self._closed and (number := self.map.find(batches[0].part)) is not None:
+            with suppress(Moved):  # most commits: without the cost of the rest
+                return await self.place(number).commit(batches)
         for batch in batches:
             check_bytes(batch)
         return await self._tried(lambda: self._commit(batches))
@@ -454,8 +473,7 @@ class RoutedStore(_Routing):
         while self._calls:
             self._no_calls.clear()
             await self._no_calls.wait()
-        for each in self._working:
-            each.cancel()
+        self._ended.set()
         await asyncio.wait(self._working)
         for place in self.places.values():
             await place.close()
