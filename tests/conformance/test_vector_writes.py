@@ -222,3 +222,75 @@ def test_writes_are_charged_by_what_changes_in_the_index(
 def test_vector_bytes_are_in_no_sum_of_units(dynamodb: Any, table: str, put: Any) -> None:
     answer = put(row("a", 1, 0, 0, h="x"), ReturnConsumedCapacity="TOTAL")
     assert answer["ConsumedCapacity"] == {"TableName": table, "CapacityUnits": 1.0}
+
+
+# --- Units of the table: recorded 9 and 22 October 2026 (new-features.md section 13) ---------------
+
+DIMENSIONS = 200
+OTHERS = len("paex") + 4 * DIMENSIONS
+
+
+@pytest.fixture
+def wide(create: Callable[..., str]) -> str:
+    """A table with 200 dimensions in `e`, whose numbers have more bytes than 4 per dimension."""
+    index = {
+        "IndexName": "wide",
+        "VectorAttribute": {"AttributeName": "e"},
+        "Dimensions": DIMENSIONS,
+        "DistanceFunction": "EUCLIDEAN",
+        "Projection": {"ProjectionType": "KEYS_ONLY"},
+    }
+    return create("p:S", AttributeDefinitions=schema("p:S")["AttributeDefinitions"], VectorIndexes=[index])
+
+
+def billed(size_bytes: int) -> dict[str, Any]:
+    """An item that is charged as this many bytes."""
+    return row("a", *["0.1234567"] * DIMENSIONS, x="x" * (size_bytes - OTHERS))
+
+
+def capacity(answer: dict[str, Any]) -> float:
+    shown = answer["ConsumedCapacity"]
+    units = (shown[0] if isinstance(shown, list) else shown)["CapacityUnits"]
+    return float(units)
+
+
+@pytest.mark.parametrize(("size_bytes", "units"), [(1024, 1), (1025, 2)])
+def test_writes_charge_four_bytes_per_dimension(
+    dynamodb: Any, wide: str, size_bytes: int, units: int
+) -> None:
+    entry, key = billed(size_bytes), item(p="a")
+    total = {"ReturnConsumedCapacity": "TOTAL"}
+    batch = {wide: [{"PutRequest": {"Item": entry}}]}
+    set_y = {"TableName": wide, "Key": key, "UpdateExpression": "SET x = x", **total}
+    transaction = [{"Put": {"TableName": wide, "Item": entry}}]
+    delete = f"DELETE FROM \"{wide}\" WHERE p = 'a'"
+    answers = [
+        dynamodb.put_item(TableName=wide, Item=entry, **total),
+        dynamodb.put_item(TableName=wide, Item=entry, **total),
+        dynamodb.batch_write_item(RequestItems=batch, **total),
+        dynamodb.update_item(**set_y),
+        dynamodb.execute_statement(Statement=delete, **total),
+    ]
+    assert [capacity(answer) for answer in answers] == [units] * 5
+    assert capacity(dynamodb.transact_write_items(TransactItems=transaction, **total)) == 2 * units
+    assert capacity(dynamodb.delete_item(TableName=wide, Key=key, **total)) == units
+
+
+@pytest.mark.parametrize(("size_bytes", "units"), [(4096, 1), (4097, 2)])
+def test_reads_charge_four_bytes_per_dimension(dynamodb: Any, wide: str, size_bytes: int, units: int) -> None:
+    entry, key = billed(size_bytes), item(p="a")
+    dynamodb.put_item(TableName=wide, Item=entry)
+    total: dict[str, Any] = {"ReturnConsumedCapacity": "TOTAL"}
+    consistent = {"ConsistentRead": True, **total}
+    condition = {"KeyConditionExpression": "p = :p", "ExpressionAttributeValues": item(**{":p": "a"})}
+    statements = [f'SELECT * FROM "{wide}" WHERE {where}' for where in ("p = 'a'", "p IN ['a', 'b']")]
+    answers = [
+        dynamodb.get_item(TableName=wide, Key=key, **consistent),
+        dynamodb.query(TableName=wide, **condition, **consistent),
+        dynamodb.batch_get_item(RequestItems={wide: {"Keys": [key], "ConsistentRead": True}}, **total),
+        *[dynamodb.execute_statement(Statement=statement, **consistent) for statement in statements],
+    ]
+    empty_partition = [0, 0, 0, 0, 1]
+    assert [capacity(answer) for answer in answers] == [units + more for more in empty_partition]
+    get = [{"Get": {"TableName": wide, "Key": key}}]
+    assert capacity(dynamodb.transact_get_items(TransactItems=get, **total)) == 2 * units

@@ -64,7 +64,7 @@ async def batch_get_item(backend: Backend, call: Call) -> dict[str, Any]:
                 left_out += keys[position:]
                 room = 0
                 break
-            half_units = units.read_half_units(size, consistent=consistent)
+            half_units = units.read_half_units(table.billed_size(record), consistent=consistent)
             key = keys[position]
             row_key = table.placement.row_key(key)
             throttle = charge_read(

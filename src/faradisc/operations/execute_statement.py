@@ -224,11 +224,12 @@ class _Reading:
     def half_units(self, key_ranges: Sequence[KeyRange], page: Page, *, consistent: bool) -> int:
         """Returns the cost of a page of several partitions: each is rounded like a Query of its own."""
         sizes = [0] * len(key_ranges)
+        size_of = self.table.billed_size if self.index is None else item_record.size_of
         count = len(key_ranges)
         for payload in page.records:
             at = self._find(key_ranges, self.placement.row_key(item_record.decode(payload)))
             assert at is not None, "a row lies where it was read"
-            sizes[at] += item_record.size_of(payload)
+            sizes[at] += size_of(payload)
             if page.ended_by_bound:
                 count = at + 1
         return sum(units.read_half_units(size, consistent=consistent) for size in sizes[:count])

@@ -198,7 +198,7 @@ async def _complete(backend: Backend, search: Search, page: Page) -> tuple[list[
     keys = [search.table.key.key_of(item_record.decode(entry)) for entry in page.records]
     found = await read_records(backend.store, search.table, keys, consistent=search.consistent)
     records = [item for item in found if item is not None]
-    return records, [item_record.size_of(item) for item in records]
+    return records, [search.table.billed_size(item) for item in records]
 
 
 def _consumed(table_name: str, search: Search, page: Page, fetched: list[int]) -> units.Consumed:
@@ -209,7 +209,10 @@ def _consumed(table_name: str, search: Search, page: Page, fetched: list[int]) -
         least = scan_minimum(
             search.table, search.index, search.key_ranges, last, consistent=search.consistent
         )
-    half_units = max(units.read_half_units(page.size_bytes, consistent=search.consistent), least)
+    size_bytes = page.size_bytes
+    if search.index is None and search.table.vectors:
+        size_bytes = sum(map(search.table.billed_size, page.records))
+    half_units = max(units.read_half_units(size_bytes, consistent=search.consistent), least)
     if search.index is None:
         consumed.table = half_units
         return consumed

@@ -45,7 +45,7 @@ class Image:
         self.version = 0
         self.record: item_record.Record | None = None
         self.size_bytes = 0
-        """Size of the item; 0 when absent."""
+        """Size of the item, by which the 400 KB are counted; 0 when absent."""
         self.exists = row is not None
         if row is not None:
             self.version, self.record = row
@@ -96,6 +96,10 @@ class Change:
     def checks_only(self) -> bool:
         return self.new is keep
 
+    def billed_size(self, old: Image) -> int:
+        """Returns the bytes for which the stored item is charged."""
+        return self.table.billed_size(old.record) if self.table.vectors else old.size_bytes
+
     def follow_table(self) -> None:
         """Continues with the newest state of the table, which may have changed since the request was read.
 
@@ -130,7 +134,11 @@ class Outcome:
     @property
     def write_units(self) -> int:
         """Units for the item itself, without index entries."""
-        return units.write_units(self.old.size_bytes, self.new_size)
+        table = self.change.table
+        new_size = self.new_size
+        if self.new_item is not None and table.vectors:
+            new_size += table.vector_bytes(self.new_item)
+        return units.write_units(self.change.billed_size(self.old), new_size)
 
     def add_cost_to(self, consumed: units.Consumed, *, transaction: bool = False) -> None:
         """A transaction doubles the cost of the table, not that of indexes."""

@@ -41,7 +41,7 @@ def charge_write(outcome: Outcome) -> Throttle | None:
     if outcome.entries:
         meter.usage.take(charges_of(outcome), 0)
         return None
-    if outcome.new_size <= WRITE_UNIT_BYTES >= outcome.old.size_bytes:
+    if outcome.new_size <= WRITE_UNIT_BYTES >= outcome.old.size_bytes and not change.table.vectors:
         half_units = 2  # one unit, as most writes
     else:
         half_units = outcome.write_units * 2
@@ -65,8 +65,9 @@ def failed_half_units(change: Change, old: Image) -> int:
         # The update itself may be impossible; the answer still is that the condition was false.
         with suppress(ValidationException):
             new = change.new(old) if callable(change.new) else change.new
-            new_bytes = item_size(new) if new is not None else 0
-    return 2 * units.failed_condition_units(old.size_bytes if old.exists else None, new_bytes, rule)
+            new_bytes = item_size(new) + change.table.vector_bytes(new) if new is not None else 0
+    old_bytes = change.billed_size(old) if old.exists else None
+    return 2 * units.failed_condition_units(old_bytes, new_bytes, rule)
 
 
 def charge_transaction(outcomes: Sequence[Outcome]) -> list[Throttle | None]:
@@ -90,7 +91,7 @@ def charge_cancelled(changes: Sequence[Change], images: Sequence[Image]) -> list
     (section 2.2, measured)."""
     bills = []
     for change, old in zip(changes, images, strict=True):
-        half_units = 4 * units.write_units(old.size_bytes, 0)
+        half_units = 4 * units.write_units(change.billed_size(old), 0)
         bills.append(_Bill(change, [Charge(change.table.meter.writes, change.row_key, half_units)]))
     return _charge_together(bills)
 

@@ -7,9 +7,15 @@ from dataclasses import dataclass, replace
 from faradisc.engine.tables.state import IndexState, TableState, Throughput, VectorIndexState
 from faradisc.engine.vectors.memory import IndexVectors, VectorMemory
 from faradisc.engine.vectors.schema import VectorSchema
+from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
+from faradisc.model.values.attribute import Item
 from faradisc.model.values.schema import IndexSchema, KeySchema, Projection, TableSchema
+from faradisc.model.values.size import value_size
 from faradisc.storage.api import Batch, Part
+
+VECTOR_ELEMENT_BYTES = 4
+"""For which one element of a vector is charged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,7 @@ class TableLayout:
         "schema",
         "state",
         "vector_indexes",
+        "vectors",
     )
 
     def __init__(self, state: TableState, vectors: VectorMemory | None = None) -> None:
@@ -63,6 +70,12 @@ class TableLayout:
         self.vector_indexes = [
             self._vector_index(stored, types, memory.of(stored.resource)) for stored in state.vector_indexes
         ]
+        self.vectors = {
+            (each.vector_attribute, each.dimensions)
+            for each in state.vector_indexes
+            if each.status != "DELETING"
+        }
+        """The attributes that vector indexes read, with their dimensions."""
         online = self.global_indexes + self.vector_indexes
         self.indexes = self.local_indexes + [index for index in online if index.status != "DELETING"]
         """The indexes that writes maintain."""
@@ -101,6 +114,25 @@ class TableLayout:
         )
         placement = Placement(stored.resource, self.state.slots, key, table_key, self.hashed_keys)
         return Index(schema, placement, None, stored.status, vectors)
+
+    # --- Sizes in units --------------------------------------------------------------------------
+
+    def billed_size(self, record: item_record.Record | None) -> int:
+        """Returns the bytes for which reads and writes charge the item of a record; None: no item."""
+        if record is None:
+            return 0
+        size = item_record.size_of(record)
+        return size + self.vector_bytes(item_record.decode(record)) if self.vectors else size
+
+    def vector_bytes(self, item: Item) -> int:
+        """Returns what its vectors add to the charged size of an item, mostly less than nothing: a vector is
+        charged with 4 bytes per dimension and not by its numbers (new-features.md section 13)."""
+        added = 0
+        for name, dimensions in self.vectors:
+            value = item.get(name, {})
+            if len(value.get("L", ())) == dimensions:
+                added += VECTOR_ELEMENT_BYTES * dimensions - value_size(value)
+        return added
 
     @property
     def title(self) -> str:

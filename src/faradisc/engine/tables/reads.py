@@ -129,7 +129,7 @@ async def read_and_charge(
         # A record is never smaller than its item, so this is one unit, and its header need not be read.
         half_units = 2 if consistent else 1
     else:
-        half_units = units.read_half_units(item_record.size_of(found), consistent=consistent)
+        half_units = units.read_half_units(table.billed_size(found), consistent=consistent)
     throttle = charge_read(table, row_key, key if in_insights else None, half_units, consistent=consistent)
     if throttle is not None:
         raise Throttled(throttle)

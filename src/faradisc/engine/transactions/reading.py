@@ -54,7 +54,10 @@ async def read_items(
     sizes = [item_record.size_of(found) if found is not None else 0 for found in records]
     if sum(sizes) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
-    costs = [2 * units.read_half_units(size, consistent=True) for size in sizes]
+    costs = [
+        2 * units.read_half_units(table.billed_size(found), consistent=True)
+        for (table, _), found in zip(targets, records, strict=True)
+    ]
     throttles = charge_reads(
         [
             ItemRead(table, row_key, key if in_insights else None, cost)
