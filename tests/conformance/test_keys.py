@@ -142,6 +142,24 @@ def test_index_key_attributes_are_checked_on_every_put(
         dynamodb.batch_write_item(RequestItems={indexed: [{"PutRequest": {"Item": whole}}]})
 
 
+@pytest.mark.parametrize("order", [("two", "one", "zero"), ("zero", "two", "one")], ids="-".join)
+def test_a_wrong_key_of_several_indexes_names_the_first_by_name(
+    dynamodb: Any, create: Callable[..., str], order: tuple[str, ...]
+) -> None:
+    table = create("p:S", "r:S", lsi={"other": ("x:N", "ALL")}, gsi=dict.fromkeys(order, ("x:N", "", "ALL")))
+    wrong = item(p="1", r="1", x="1")
+    text = f"{INVALID}Type mismatch for Index Key x Expected: N Actual: S IndexName: one"
+    with invalid(text):
+        dynamodb.put_item(TableName=table, Item=wrong)
+    with invalid(text):
+        dynamodb.update_item(
+            TableName=table,
+            Key=item(p="1", r="1"),
+            UpdateExpression="SET x = :x",
+            ExpressionAttributeValues=item(**{":x": "1"}),
+        )
+
+
 @pytest.mark.parametrize("bad", [item(a="1"), item(h=1), item(k="1"), item(x=b"1"), item(y=None)])
 def test_an_update_to_a_wrong_type_of_index_key_is_rejected(
     dynamodb: Any, indexed: str, bad: dict[str, Any]

@@ -106,6 +106,9 @@ def test_at_a_timestamp(streamed: Streamed, in_process_only: None, clock: Manual
         first_at(start + timedelta(seconds=11))
 
 
+FOREIGN = "Invalid SequenceNumber for the shard"
+
+
 @pytest.mark.parametrize(
     ("kind", "members"),
     [
@@ -135,10 +138,35 @@ def test_a_number_beyond_the_end_or_of_another_shard_is_rejected(streamed: Strea
     arn, shard, records = written(streamed)
     beyond = str(int(number(records[-1])) + 2000)
     others = [each["ShardId"] for each in streamed.shards(arn) if each["ShardId"] != shard]
-    with invalid("Invalid SequenceNumber"):
+    with invalid(FOREIGN):
         streamed.iterator(arn, shard, "AT_SEQUENCE_NUMBER", SequenceNumber=beyond)
-    with invalid("Invalid SequenceNumber"):
+    with invalid(FOREIGN):
         streamed.iterator(arn, others[0], "AT_SEQUENCE_NUMBER", SequenceNumber=number(records[0]))
+
+
+def test_texts_of_sequence_numbers_of_october_2026(streamed: Streamed) -> None:
+    """streams.md section 4: a short number, one of other signs, one with a plus, a needless one."""
+    arn, shard, records = written(streamed)
+    first = number(records[0])
+    short = (
+        "1 validation error detected: Value at 'sequenceNumber' failed to satisfy constraint: Member must "
+    )
+    for kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
+        with invalid(f"{short}have length greater than or equal to 21"):
+            streamed.iterator(arn, shard, kind, SequenceNumber="5")
+        for other in ("x" * 25, f"-{first}"):
+            with invalid(FOREIGN):
+                streamed.iterator(arn, shard, kind, SequenceNumber=other)
+    read = streamed.streams.get_records(
+        ShardIterator=streamed.iterator(arn, shard, "AT_SEQUENCE_NUMBER", SequenceNumber=f"+{first}")
+    )
+    assert read["Records"] == records
+    for kind in ("TRIM_HORIZON", "LATEST"):
+        with invalid(
+            "One or more parameter values were invalid: "
+            "SequenceNumber should not be passed for this iterator type"
+        ):
+            streamed.iterator(arn, shard, kind, SequenceNumber=first)
 
 
 def test_an_unknown_shard_is_not_found(streamed: Streamed) -> None:

@@ -94,7 +94,7 @@ def test_an_update_needs_its_expression(dynamodb: Any, table: str) -> None:
     assert "pdateExpression" in caught.value.response["Error"]["Message"]
 
 
-@pytest.mark.parametrize("kinds", [(), ("Put", "Delete"), ("Put", "Update", "ConditionCheck")])
+@pytest.mark.parametrize("kinds", [("Put", "Delete"), ("Put", "Update", "ConditionCheck")])
 def test_an_element_has_one_kind(dynamodb: Any, table: str, kinds: tuple[str, ...]) -> None:
     whole = {
         **put(table, item(p="1")),
@@ -104,6 +104,8 @@ def test_an_element_has_one_kind(dynamodb: Any, table: str, kinds: tuple[str, ..
     }
     with invalid(ONE_KIND):
         write(dynamodb, {kind: whole[kind] for kind in kinds})
+    with invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"):
+        write(dynamodb, {})
 
 
 # --- Expressions, before any table is looked up --------------------------------------------------

@@ -30,6 +30,7 @@ from fixtures.searching import examples
 # --- Items of every type ---------------------------------------------------------------------------
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12)
+names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 numbers = st.one_of(
     st.integers(-(10**20), 10**20).map(str),
     st.decimals(allow_nan=False, allow_infinity=False, places=6, min_value=-(10**9), max_value=10**9).map(
@@ -55,11 +56,10 @@ values = st.recursive(
     scalars,
     lambda inner: st.one_of(
         st.fixed_dictionaries({"L": st.lists(inner, max_size=4)}),
-        st.fixed_dictionaries({"M": st.dictionaries(texts, inner, max_size=4)}),
+        st.fixed_dictionaries({"M": st.dictionaries(names, inner, max_size=4)}),
     ),
     max_leaves=8,
 )
-names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 items = st.dictionaries(names, values, min_size=1, max_size=5)
 
 

@@ -119,6 +119,10 @@ def _sent_bytes(call: Call, bound: _Bound) -> int:
 
 def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
     """Raises ValidationException."""
+    if not element:
+        raise ValidationException(
+            "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
+        )
     if len(element) != 1:
         raise ValidationException("TransactItems can only contain one of Check, Put, Update or Delete")
     (kind,) = element

@@ -157,6 +157,9 @@ class _Errors:
                 self._add(f"Value at '{path}' failed to satisfy constraint: {constraint}")
                 return
             path = _lower(path)
+        elif path in self._rules.unechoed:
+            self._add(f"Value at '{path}' failed to satisfy constraint: {constraint}")
+            return
         self._add(f"Value '{java_text(node, value)}' at '{path}' failed to satisfy constraint: {constraint}")
 
     def _value(self, node: Node, value: Any, path: str) -> None:

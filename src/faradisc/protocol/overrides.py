@@ -81,6 +81,8 @@ class Rules:
     lengths: Mapping[str, str] = field(default_factory=dict)
     """Names of tables and indexes whose length is reported before all others, in a sentence that calls them
     so."""
+    unechoed: tuple[str, ...] = ()
+    """Members whose value the older layer does not repeat."""
     names_last: bool = False
     """The older layer reports names of tables after, and only without, other errors."""
 
@@ -131,6 +133,7 @@ RULES: Final[Mapping[str, Rules]] = {
         ),
         texts=_RETURN_VALUES,
     ),
+    "GetShardIterator": Rules(unechoed=("sequenceNumber",)),  # streams.md section 4
     "GetItem": Rules(newer=True, stages=(_NAME_AND_CAPACITY,)),
     "Query": Rules(newer=True, order=("Limit", "TableName"), stages=(_NAME_AND_CAPACITY,)),
     "Scan": Rules(

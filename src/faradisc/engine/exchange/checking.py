@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.tables.change import PUT_TOO_LARGE, is_too_large
+from faradisc.engine.tables.change import PUT_TOO_LARGE, check_names, is_too_large
 from faradisc.engine.tables.keys import check_index_keys, check_item_keys
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
@@ -24,11 +24,6 @@ from faradisc.model.values.checks import (
     check_value,
 )
 
-_EMPTY_NAME = "One or more parameter values were invalid: Empty attribute name"
-_LONG_NAME = (
-    "One or more parameter values were invalid: Attribute name is too large, "
-    f"must be less than {ATTRIBUTE_NAME_BYTES_MAX + 1} bytes"
-)
 _WRONG_TYPE = "The JSON type of an attribute value is not that of its attribute type"
 
 
@@ -52,13 +47,12 @@ def checked_item(item: object, table: Table) -> int:
 
 def canonical_size(item: Item) -> int:
     """Makes an item canonical in place and returns its size in bytes; negative when it is malformed."""
-    if "" in item:
-        return MALFORMED
     size = canonical_item_size(item)
-    if size > ATTRIBUTE_NAME_BYTES_MAX and any(
-        len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX for name in item
-    ):
-        return MALFORMED
+    if size > ATTRIBUTE_NAME_BYTES_MAX or "" in item:
+        try:
+            check_names(item)
+        except ValidationException:
+            return MALFORMED
     return size
 
 
@@ -66,11 +60,11 @@ def reason_of(item: object) -> str:
     """Returns the reason why an item is malformed. Requires that `canonical_size` has found it malformed."""
     if type(item) is not dict:
         return "The item is no map of attributes"
-    for name, value in item.items():
-        if name == "":
-            return _EMPTY_NAME
-        if len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX:
-            return _LONG_NAME
+    try:
+        check_names(item)
+    except ValidationException as error:
+        return str(error.message)
+    for value in item.values():
         if not _has_json_types(value):
             return _WRONG_TYPE
         try:

@@ -59,6 +59,11 @@ def shard_named(shards: Sequence[Shard], shard_id: str, arn: str) -> Shard:
 
 # --- Initial positions ---------------------------------------------------------------------------
 
+FOREIGN_NUMBER = "Invalid SequenceNumber for the shard"
+NEEDLESS_NUMBER = (
+    "One or more parameter values were invalid: SequenceNumber should not be passed for this iterator type"
+)
+
 
 async def starting_position(
     streams: Streams, stream: Stream, shard: Shard, request: Mapping[str, Any]
@@ -85,9 +90,9 @@ async def starting_position(
         return await streams.first_created_from(part, at_ms, min(oldest, last + 1), last) - 1
     position = position_of(request["SequenceNumber"])
     if position is None or position[0] != shard.slot:
-        raise ValidationException("Invalid SequenceNumber")
+        raise ValidationException(FOREIGN_NUMBER)
     if not shard.first <= position[1] <= last + (shard.last is None):
-        raise ValidationException("Invalid SequenceNumber")
+        raise ValidationException(FOREIGN_NUMBER)
     after = position[1] - 1 if kind == "AT_SEQUENCE_NUMBER" else position[1]
     if after + 1 < oldest:
         raise TrimmedDataAccessException
@@ -105,6 +110,8 @@ def _check_members(kind: str, request: Mapping[str, Any]) -> None:
         if member == wanted and member not in request:
             raise ValidationException(f"{member} must be specified when ShardIteratorType is {kind}")
         if member != wanted and member in request:
+            if member == "SequenceNumber":
+                raise ValidationException(NEEDLESS_NUMBER)
             raise ValidationException(f"{member} must not be specified when ShardIteratorType is {kind}")
 
 

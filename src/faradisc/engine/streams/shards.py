@@ -34,7 +34,9 @@ def sequence_number(slot: int, sequence: int) -> str:
 
 
 def position_of(number: str) -> tuple[int, int] | None:
-    """Returns (slot, log sequence) of a sequence number; None for an impossible one."""
+    """Returns (slot, log sequence) of a sequence number; None for an impossible one.
+    A plus sign before it is read."""
+    number = number.removeprefix("+")
     if not (number.isascii() and number.isdigit()):
         return None
     sequence, slot = divmod(int(number) - _BASE, _SLOTS)

@@ -134,11 +134,11 @@ class Outcome:
     @property
     def write_units(self) -> int:
         """Units for the item itself, without index entries."""
-        table = self.change.table
-        new_size = self.new_size
-        if self.new_item is not None and table.vectors:
-            new_size += table.vector_bytes(self.new_item)
-        return units.write_units(self.change.billed_size(self.old), new_size)
+        table, old_size, new_size = self.change.table, self.old.size_bytes, self.new_size
+        if table.vectors:
+            old_size = table.billed_size(self.old.record)
+            new_size += table.vector_bytes(self.new_item or {})
+        return units.write_units(old_size, new_size)
 
     def add_cost_to(self, consumed: units.Consumed, *, transaction: bool = False) -> None:
         """A transaction doubles the cost of the table, not that of indexes."""
@@ -193,7 +193,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
         if size > ITEM_SIZE_BYTES_MAX or (local and is_too_large(change.table, new, size)):
             raise ValidationException(change.too_large)
         if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
-            _check_names(new)
+            check_names(new)
         outcome.new_item = new
         outcome.new_size = size
         outcome.new_record = item_record.encode(new, size)
@@ -225,8 +225,11 @@ def _size_of(new: Item, change: Change, old: Image) -> int:
     return changed_item_size(new, old.item, old.size_bytes, change.written)
 
 
-def _check_names(item: Item) -> None:
-    """Attribute names have 1 to 65,535 bytes (limits.md section 1; the text for longer ones is assumed)."""
+def check_names(item: Item) -> None:
+    """Attribute names have 1 to 65,535 bytes (limits.md section 1; the text for longer ones is assumed).
+
+    Raises ValidationException.
+    """
     if "" in item:
         raise ValidationException(EMPTY_NAME)
     if any(len(name.encode()) > ATTRIBUTE_NAME_BYTES_MAX for name in item):

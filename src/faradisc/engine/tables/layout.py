@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from faradisc.engine.tables.state import IndexState, TableState, Throughput, VectorIndexState
 from faradisc.engine.vectors.memory import IndexVectors, VectorMemory
@@ -77,8 +78,11 @@ class TableLayout:
         }
         """The attributes that vector indexes read, with their dimensions."""
         online = self.global_indexes + self.vector_indexes
-        self.indexes = self.local_indexes + [index for index in online if index.status != "DELETING"]
-        """The indexes that writes maintain."""
+        self.indexes = sorted(
+            self.local_indexes + [index for index in online if index.status != "DELETING"],
+            key=attrgetter("name"),
+        )
+        """The indexes that writes maintain, by name: an error of a key names the first."""
         self.schema = TableSchema(
             self.key,
             tuple(index.schema for index in self.local_indexes),

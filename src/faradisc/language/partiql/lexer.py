@@ -27,6 +27,7 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from faradisc.language.partiql import errors
+from faradisc.model.values.number import reads_as_big_decimal
 
 
 class Kind(Enum):
@@ -86,7 +87,6 @@ _JOINED: Final = {
     ),
 }
 """By the last of several words that are one token: the words before it."""
-_EXPONENTS = range(-(2**31), 2**31)
 
 
 def tokens_of(text: str) -> list[Token]:
@@ -117,22 +117,14 @@ def tokens_of(text: str) -> list[Token]:
         elif kind is Kind.QUOTED:
             written = written[1:-1].replace('""', '"')
         elif kind is Kind.NUMBER:
-            _check_exponent(written)
+            if not reads_as_big_decimal(written):
+                raise errors.malformed(errors.UNREADABLE)
         elif kind is Kind.PARAMETER:
             written = str(parameters)
             parameters += 1
         tokens.append(Token(kind, written, upper, start, position))
         if kind is Kind.END:
             return tokens
-
-
-def _check_exponent(number: str) -> None:
-    """Raises StatementError for an exponent, or a scale, of more than 32 bits."""
-    digits, _, exponent = number.lower().partition("e")
-    if len(exponent) > 9:
-        value = int(exponent) if len(exponent.lstrip("+-0")) <= 10 else 2**31
-        if value not in _EXPONENTS or len(digits.partition(".")[2]) - value not in _EXPONENTS:
-            raise errors.malformed(errors.UNREADABLE)
 
 
 def location(text: str, token: Token) -> str:
