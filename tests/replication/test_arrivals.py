@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
+from faradisc.engine.derived.replication import CURSOR_BYTES, replication_of
 from faradisc.engine.replication.links import Links
 from faradisc.local import LocalDatabase
 from faradisc.operations.call import Call
@@ -200,3 +201,34 @@ def test_what_is_cut_survives_a_restart(tmp_path: Any) -> None:
     with LocalDatabase(tmp_path, region=US, regions=REGIONS, clock=clock) as local:
         found = local.client("dynamodb", EU, config=CONFIG).scan(TableName=TABLE)["Items"]
         assert [each["p"] for each in found] == [{"S": "a"}]
+
+
+def test_stamps_of_deleted_items_are_forgotten_when_nothing_is_under_way(regions: Regions) -> None:
+    regions.create(EU)
+    for key in "abc":
+        regions.put(US, key, 1)
+    regions.delete(US, "a")
+    regions.local.cut(US, EU)
+    regions.delete(US, "b")
+    assert (len(stamps(regions, US)), len(stamps(regions, EU))) == (3, 3)
+    regions.clock.advance(3 * 86_400)
+    regions.items(US)
+    assert (len(stamps(regions, US)), len(stamps(regions, EU))) == (3, 3)
+    regions.local.heal(US, EU)
+    for _ in range(2):
+        regions.clock.advance(2 * 86_400)
+        regions.items(US)
+    assert (len(stamps(regions, US)), len(stamps(regions, EU))) == (1, 1)
+
+
+def stamps(regions: Regions, region: str) -> list[bytes]:
+    """Returns the keys of the stamps of a replica."""
+    database = regions.local.database
+    table = database.backend.catalog.find(TABLE, region, "000000000000")
+    replication = None if table is None else replication_of(table)
+    assert replication is not None
+    found = []
+    for part in replication.slot_parts:
+        rows = run(database.store.range(part, None, None, limit=100))
+        found += [key for key, _ in rows if len(key) != CURSOR_BYTES]
+    return found

@@ -2,7 +2,7 @@
 
 A resource with rows and a log, in the slots of the table (docs/formats/replication.md):
 
-    row      row key of the item -> stamp of its last writer; stays when the item is deleted
+    row      row key of the item -> stamp of its last writer; stays for a day when the item is deleted
     log      an entry for every write made in this region, in the item's own commit
 
 A stamp is the moment of a write (8 bytes, big-endian, nanoseconds) and the region, so stamps compare as

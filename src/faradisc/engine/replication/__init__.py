@@ -2,5 +2,6 @@
 
 group.py      adds, fills, changes and removes replicas; gives them the settings that they have in common
 delivery.py   applies the log of one replica to another
+tombstones.py deletes the stamps of deleted items
 links.py      the way from one region to another: delayed or cut, for tests; what has passed
 """

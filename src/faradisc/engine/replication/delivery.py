@@ -26,7 +26,7 @@ from faradisc.engine.derived.replication import (
     stamp_time,
 )
 from faradisc.engine.replication.links import Link, Links
-from faradisc.engine.tables.change import Change, evaluate
+from faradisc.engine.tables.change import Change, CollectionsFull, evaluate
 from faradisc.engine.tables.charging import charge_write
 from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.table import Table
@@ -97,6 +97,8 @@ async def apply_arrivals(
                     return Applied(count, count - len(admitted))
             except Superseded:
                 continue  # a client has written meanwhile, through another node
+            except CollectionsFull:
+                break  # as without throughput: it waits until there is room
     return Applied(0, 0)
 
 

@@ -30,6 +30,7 @@ from faradisc.engine.derived.replication import Replication, replication_of, sta
 from faradisc.engine.jobs.walk import Walk
 from faradisc.engine.replication.delivery import Arrival, Delivery, apply_arrivals, waiting
 from faradisc.engine.replication.links import Links
+from faradisc.engine.replication.tombstones import Tombstones
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
 from faradisc.engine.tables.state import (
@@ -61,6 +62,7 @@ class Replicas:
         self._store = store
         self._catalog = catalog
         self._delivery = Delivery(store, clock, links)
+        self._tombstones = Tombstones(store, clock)
         self.links = links
         self.regions = regions
 
@@ -104,6 +106,7 @@ class Replicas:
                     and each.status not in ("DELETING", "CREATION_FAILED")
                 ]
                 busy = await self._delivery.step(table.newest, targets) or busy
+                busy = await self._tombstones.step(table, replication, copies.values()) or busy
         return busy
 
     async def spread(self, table: Table) -> None:
