@@ -137,10 +137,10 @@ def test_returned_attributes_follow_the_projection(search: Callable[..., Any]) -
     keys = search("tenants", "h = :h", {"h": "x"}, TopK=1)["SearchResults"][0]["Item"]
     assert keys == item(p="along", h="x", f=1)
     assert shown("EUCLIDEAN", ProjectionExpression="x, elsewhere") == item(x="1")
-    assert shown("EUCLIDEAN", ProjectionExpression="e, p") == row("along", 10, 0, 0, 0)
-    assert shown("EUCLIDEAN", ProjectionExpression="e[0]") == {"e": {"L": numbers(10)}}
+    assert shown("EUCLIDEAN", ProjectionExpression="e, p") == row("along", "10.0", "0.0", "0.0", "0.0")
+    assert shown("EUCLIDEAN", ProjectionExpression="e[0]") == {"e": {"L": numbers("10.0")}}
     named = shown("EUCLIDEAN", ProjectionExpression="#e[1]", ExpressionAttributeNames={"#e": "e"})
-    assert named == {"e": {"L": numbers(0)}}
+    assert named == {"e": {"L": numbers("0.0")}}
 
 
 def test_a_vector_is_shown_with_the_digits_of_32_bits(
@@ -240,6 +240,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
         {"SearchVector": numbers(*[1] * 4097)},
     ),
     "TopK 0": (f"{ONE}Value at 'TopK' {AT_LEAST} value greater than or equal to 1", {"TopK": 0}),
+    "TopK before the vector": (
+        "Provided TopK value '101' is out of valid range. The value must be between 1 and 100 inclusive",
+        {"TopK": 101, "SearchVector": [{"S": "1"}]},
+    ),
     "TopK 101": (
         "Provided TopK value '101' is out of valid range. The value must be between 1 and 100 inclusive",
         {"TopK": 101},
@@ -285,7 +289,6 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
             "NOT f = :f",
             "f BETWEEN :f AND :f",
             "f IN (:f)",
-            "f.g = :f",
             "f = h AND f = :f",
             "size(f) = :f",
         )
@@ -293,6 +296,24 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "type": (
         f"{INVALID}Condition parameter type does not match schema type",
         {"IndexName": "filtered", "SearchConditionExpression": "f = :f", "values": {"f": "1"}},
+    ),
+    "nested": (
+        "Invalid SearchConditionExpression: "
+        "SearchConditionExpression cannot have conditions on nested attributes",
+        {"IndexName": "filtered", "SearchConditionExpression": "f.g = :f", "values": {"f": 1}},
+    ),
+    "empty HASH": (
+        "One or more parameter values are not valid. The AttributeValue for a key attribute "
+        "cannot contain an empty string value. Key: h",
+        {"IndexName": "tenants", "SearchConditionExpression": "h = :h", "values": {"h": ""}},
+    ),
+    "type of HASH": (
+        "Type of 'h' attribute in SearchConditionExpression (N) does not match type in search schema (S)",
+        {"IndexName": "tenants", "SearchConditionExpression": "h = :h", "values": {"h": 1}},
+    ),
+    "values without expression": (
+        "ExpressionAttributeValues can only be specified when using expressions",
+        {"values": {"h": 1}},
     ),
     "syntax": (
         'Invalid SearchConditionExpression: Syntax error; token: "<EOF>", near: "="',
@@ -303,6 +324,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
         {"IndexName": "filtered", "SearchConditionExpression": "f = :f", "values": {"f": 1, "g": 1}},
     ),
 }
+
+
+def test_a_number_below_the_range_is_zero_in_a_query(search: Callable[..., Any]) -> None:
+    tiny = [*numbers(1, 0, 0), {"N": "1e-400"}]
+    assert scores(search("EUCLIDEAN", SearchVector=tiny)) == scores(search("EUCLIDEAN"))
 
 
 @pytest.mark.parametrize("what", REFUSED)

@@ -245,6 +245,14 @@ def test_existing_table_name(exchanging: Exchanging) -> None:
     assert exchanging.call("ListImports")["ImportSummaryList"] == []
 
 
+def test_an_import_without_a_client_token_gets_one(exchanging: Exchanging) -> None:
+    """Recorded October 2026."""
+    exchanging.object("a.json", lines(some_items(1)))
+    arn = exchanging.begin_import()
+    shown = exchanging.call("DescribeImport", ImportArn=arn)["ImportTableDescription"]
+    assert len(shown["ClientToken"]) == 36
+
+
 def test_client_token_starts_one_import(exchanging: Exchanging) -> None:
     exchanging.object("a.json", lines(some_items(10)))
     first = exchanging.begin_import(ClientToken="t")

@@ -124,7 +124,7 @@ async def begin(
         home_of(backend, call),
         backend.clock.now_ns(),
         shown,
-        call.request.get("ClientToken"),
+        call.request.get("ClientToken") or (backend.exchange.tasks.new_token() if kind == IMPORT else None),
         fingerprint(call.request),
         progress=progress or {},
     )

@@ -1,6 +1,6 @@
 """SearchVectors: the vectors nearest to a query vector in a vector index, found exactly.
 
-Checks: SearchVector -> TopK -> placeholders -> expressions -> table -> index -> dimensions -> the search
+Checks: TopK -> SearchVector -> placeholders -> expressions -> table -> index -> dimensions -> the search
 condition against the search schema.
 
 Source: new-features.md section 13; texts of errors.md section 7. Assumed: the order of checks, the text for a
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity.units import VECTOR_REQUEST_BYTES_MIN
 from faradisc.engine.tables.definition import invalid
+from faradisc.engine.tables.keys import empty_key_message, is_empty
 from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.table import Table
 from faradisc.engine.vectors import numbers
@@ -31,8 +32,9 @@ from faradisc.language.expressions.syntax import (
     ValueRef,
     operands_first,
 )
-from faradisc.model.values.attribute import AttributeValue, Item
+from faradisc.model.values.attribute import AttributeValue, Item, type_of
 from faradisc.model.values.checks import canonicalise
+from faradisc.model.values.number import NumberError, Underflow, parse
 from faradisc.operations.call import Backend, Call
 
 if TYPE_CHECKING:
@@ -52,13 +54,13 @@ Equalities = list[tuple[str, AttributeValue]]
 
 async def search_vectors(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
-    query = _query(call)
     top_k = request["TopK"]
     if not 1 <= top_k <= TOP_K_MAX:
         raise ValidationException(
             f"Provided TopK value '{top_k}' is out of valid range. "
             f"The value must be between 1 and {TOP_K_MAX} inclusive"
         )
+    query = _query(call)
     placeholders = placeholders_of(call, request, _EXPRESSIONS)
     equalities = _equalities(request.get(_PARAMETER), placeholders)
     projection = None
@@ -104,7 +106,13 @@ def _query(call: Call) -> tuple[float, ...]:
 
 
 def _is_number(element: AttributeValue) -> bool:
-    return element.keys() == {"N"} and canonicalise(element)
+    """A number too small for an attribute is 0 in a vector."""
+    if element.keys() != {"N"}:
+        return False
+    try:
+        return canonicalise(element) or bool(parse(element["N"]))
+    except NumberError as error:
+        return isinstance(error, Underflow)
 
 
 def _index(table: Table, name: str) -> tuple[Index, VectorSchema]:
@@ -137,6 +145,10 @@ class InvalidComparator(ExpressionError):
     template = "Invalid comparator used in SearchConditionExpression"
 
 
+class NestedCondition(ExpressionError):
+    template = "SearchConditionExpression cannot have conditions on nested attributes"
+
+
 def _predicates(root: Condition) -> list[Predicate]:
     found: list[Predicate] = []
     for node in operands_first(root):
@@ -155,7 +167,7 @@ def _equality(node: Predicate, placeholders: Placeholders) -> tuple[str, Attribu
         raise InvalidComparator
     steps = placeholders.path(path)
     if len(steps) > 1:
-        raise InvalidComparator
+        raise NestedCondition
     return str(steps[0]), placeholders.value(value.name)
 
 
@@ -175,8 +187,15 @@ def _check_equalities(equalities: Equalities, schema: VectorSchema, types: dict[
     if schema.hash_name is not None and schema.hash_name not in dict(equalities):
         raise ValidationException(f"{_PARAMETER} must have all HASH attributes in SearchSchema")
     for name, value in equalities:
+        if types[name] not in value and name == schema.hash_name:
+            raise ValidationException(
+                f"Type of '{name}' attribute in {_PARAMETER} ({type_of(value)}) "
+                f"does not match type in search schema ({types[name]})"
+            )
         if types[name] not in value:
             raise invalid("Condition parameter type does not match schema type")
+        if name == schema.hash_name and is_empty(value):
+            raise ValidationException(empty_key_message(name, types[name]))
 
 
 # --- The answer ----------------------------------------------------------------------------------

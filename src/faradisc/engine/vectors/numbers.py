@@ -12,6 +12,9 @@ from decimal import Decimal
 from faradisc.model.values.attribute import AttributeValue
 from faradisc.model.values.number import parse
 
+WHOLE_DIGITS_MAX = 16
+"""Assumed: longer whole numbers are shown without `.0`, since clients refuse more than 38 digits."""
+
 
 def packed(elements: list[AttributeValue]) -> bytes | None:
     """Returns a list of numbers as bytes; None if an element is not a finite 32-bit float."""
@@ -46,4 +49,5 @@ def _text(element: float) -> str:
         text = f"{element:.{digits}g}"
         if struct.unpack("<f", struct.pack("<f", float(text)))[0] == element:
             break
-    return parse(f"{Decimal(text):f}")
+    shown = parse(f"{Decimal(text):f}")
+    return shown if "." in shown or len(shown) > WHOLE_DIGITS_MAX else f"{shown}.0"
