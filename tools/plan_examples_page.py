@@ -15,7 +15,7 @@ from faradisc.tools.planner.run import run
 
 PLANS = Path(__file__).parents[1] / "examples" / "plans"
 TITLES = {
-    "date-key": "a date as the partition key, without and with a suffix",
+    "date-key": "a date as the partition key, without a suffix, with one that does not spread, and with one",
     "upload-order": "an upload user by user, and one message of every user in turn",
     "bulk-load": "a fast and a slow load, in 2017 and today",
     "time-series": "one table for all clicks, and a table per month",

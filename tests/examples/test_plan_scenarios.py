@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,12 @@ def test_there_are_six_plans() -> None:
 
 
 def test_date_as_key_throttles_and_date_with_suffix_does_not() -> None:
-    day, suffixed = outcomes("date-key").values()
+    day, product, suffixed = outcomes("date-key").values()
     assert day.totals.lost_percent == pytest.approx(75, abs=0.5)
     assert suffixed.totals.lost_percent == 0
+    # The factors of "order-" alone make the product a multiple of 200.
+    assert {prod(map(ord, f"order-{number:06d}")) % 200 + 1 for number in range(1000)} == {1}
+    assert product.totals.lost_percent == pytest.approx(75, abs=0.5)
     assert finds(day, "Orders, key '2026-11-02': 4,000 WCU/s / 1,000 per partition = 4.00")
     assert finds(day, "shard it 4 ways")
     rejected = [event for event in day.events if event.kind == "split-rejected"]

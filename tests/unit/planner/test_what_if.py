@@ -6,7 +6,7 @@ import pytest
 
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results.outcome import PlanOutcome
-from faradisc.tools.planner.results.what_if import explored
+from faradisc.tools.planner.results.what_if import candidates, explored
 from faradisc.tools.planner.run import run
 from unit.planner.planned import planned, printed
 
@@ -63,7 +63,43 @@ def test_on_demand_table_is_warmed() -> None:
         tables: {T: {mode: on-demand}}
         traffic: [{operation: PutItem, rate: 6000, keys: {uniform: 1000000}}]
     """)
-    assert "warm table T to 0 reads and 6,000 writes a second beforehand" in found.headline.change
+    assert "warm table T to 12,000 reads and 6,000 writes a second beforehand" in found.headline.change
+
+
+def test_one_unit_more_takes_a_second_partition() -> None:
+    """By hand: 950 WCU are one partition, which serves 1,000 of a spike's 1,500 a second; a minute has 833 a
+    second, for which 950 suffice. 1,000 WCU and 1 RCU need 1.0003 partitions: two, which serve 2,000."""
+    found = what_if("""
+        duration: 5m
+        tables: {T: {mode: provisioned, read: 1, write: 950}}
+        traffic:
+          - operation: PutItem
+            rate: {spikes: {base: 700, high: 1500, every: 30s, lasting: 5s}}
+            keys: {uniform: 1000000}
+    """)
+    words = "raise the capacity for writes of table T from 950 to 1,000, which takes another partition"
+    assert f"It holds with one change: {words}; a month" in found.headline.change
+
+
+def test_one_item_that_is_read_too_often_needs_copies_or_a_cache() -> None:
+    """By hand: 100 writes and 4,500 reads a second of one item, of which a partition serves 3,000. Two copies
+    take 200 writes a second. A cache that answers 40 % leaves 2,700."""
+    plan = planned("""
+        duration: 3m
+        tables: {T: {mode: provisioned, read: 9000, write: 900}}
+        traffic:
+          - {name: reads, operation: GetItem, consistent: true, rate: 4500, keys: single, item_size: 1 KB}
+          - {name: writes, operation: PutItem, rate: 100, keys: single, item_size: 1 KB}
+    """)
+    outcome = rerun(plan)
+    assert any("no partition can serve this item; keep 2 copies of it, or a cache in front" in each
+               for each in outcome.verdict)  # fmt: skip
+    tried = list(candidates(plan, outcome))
+    assert tried[0].words.startswith("keep 2 copies of the item ")
+    assert max(rerun(tried[0].plan).resources[0].write.offered) == pytest.approx(200)
+    cached = next(each for each in tried if "from a cache" in each.words)
+    assert cached.words.startswith("answer 40 % of the reads of T from a cache")
+    assert rerun(cached.plan).headline.holds
 
 
 def test_configured_maximum_is_raised() -> None:

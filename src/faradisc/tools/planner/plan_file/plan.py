@@ -225,6 +225,11 @@ class FlowPlan:
         return self.operation in WRITES
 
     @property
+    def reads_item(self) -> bool:
+        """Returns whether a key stands for one item, which cannot be divided."""
+        return self.operation == "GetItem" and self.keys.shape(0, 0, 1).sort == "one"
+
+    @property
     def most(self) -> float:
         """Returns the most requests of any second."""
         return float(self.rate.most * self.share / MICRO)

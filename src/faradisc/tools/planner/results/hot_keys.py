@@ -29,6 +29,11 @@ def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> t
         id(stream.record) for flow in flows if flow.keys.shape(0, 0, 1).ordered for stream in flow.streams
     }
     divisible = _divisible(flows)
+    # Directions whose requests all read one item by its key.
+    read = {True: set[int](), False: set[int]()}
+    for flow in flows:
+        read[flow.plan.reads_item].update(id(stream.record) for stream in flow.streams)
+    of_items = read[True] - read[False]
     found: list[HotKey] = []
     for record in recorder.directions:
         total = record.keys.half_units or 1
@@ -41,6 +46,9 @@ def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> t
             judged = _judged(record, key, total, duration_s)
             if judged.verdict == "shard" and id(record) in ordered:
                 judged = replace(judged, words=f"{judged.words}, or take one item of every key in turn")
+            elif judged.verdict == "shard" and id(record) in of_items:
+                remedy = f"this item; keep {judged.ways} copies of it, or a cache in front"
+                judged = replace(judged, words=judged.words.partition("this key")[0] + remedy)
             elif judged.verdict == "shard" and id(record) in divisible:
                 judged = replace(judged, verdict="isolated", ways=None, words=_divided(judged))
             found.append(judged)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
 from functools import partial
 from math import ceil, log10
 from typing import Any, TypeVar, cast
 
 from faradisc.charts.words import SPACE, money
-from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
+from faradisc.tools.planner.plan_file.plan import Cache, FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
 from faradisc.tools.planner.results.headline import DIRECTIONS
 from faradisc.tools.planner.results.outcome import Direction, PlanOutcome, ResourceOutcome, WhatIf
 from faradisc.tools.planner.workload.key_distributions import Fixed, KeyModel, Sequential
@@ -60,7 +61,7 @@ def candidates(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
         for cause, count in resource.throttle_summary.events.items():
             events[cause.partition(" ")[2]] += count
     by_cause = {
-        "KeyRangeThroughputExceeded": (_suffixes, _warm_throughput, _more_capacity),
+        "KeyRangeThroughputExceeded": (_suffixes, _warm_throughput, _more_partitions, _more_capacity),
         "ProvisionedThroughputExceeded": (_more_capacity, _warm_throughput),
         "MaxOnDemandThroughputExceeded": (_higher_maximum,),
     }
@@ -95,15 +96,27 @@ def _suffixes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
         words = f"take one item of every key of {table} in turn"
         yield WhatIfChange(words, replace(plan, traffic=tuple(taken)))
         return
+    item = key.direction == "R" and bool(mine) and all(flow.reads_item for flow in mine if not flow.writes)
     for suffixes in (each for each in SUFFIXES if each >= (key.ways or 1)):
-        traffic = [_resharded(suffixes, flow) if flow in mine else flow for flow in plan.traffic]
+        traffic = [_resharded(suffixes, flow, copies=item) if flow in mine else flow for flow in plan.traffic]
         changed = replace(plan, traffic=tuple(traffic))
         if index:
             changed = _with(changed, table, index, partial(_resharded, suffixes))
         if changed != plan:
-            yield WhatIfChange(
-                f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes", changed
-            )
+            words = f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes"
+            if item:
+                words = (
+                    f"keep {suffixes} copies of the item {key.key!r} of {key.resource}, and write them all"
+                )
+            yield WhatIfChange(words, changed)
+    if item and key.peak_units > key.limit_units and not any(flow.cache for flow in mine):
+        hits = min(5 * ceil(20 * (1 - key.limit_units / key.peak_units)) + 5, 95)
+        cache = Cache.model_validate({"hits": f"{hits}%"})
+        traffic = [
+            replace(flow, cache=cache) if flow.reads_item and flow in mine else flow for flow in plan.traffic
+        ]
+        words = f"answer {hits} % of the reads of {key.resource} from a cache, which has a cost of its own"
+        yield WhatIfChange(words, replace(plan, traffic=tuple(traffic)))
 
 
 def _has_key(model: KeyModel, name: str) -> bool:
@@ -113,8 +126,14 @@ def _has_key(model: KeyModel, name: str) -> bool:
 Keyed = TypeVar("Keyed", FlowPlan, IndexPlan)
 
 
-def _resharded(suffixes: int, each: Keyed) -> Keyed:
-    return replace(each, keys=each.resharded(suffixes)) if each.resharded else each
+def _resharded(suffixes: int, each: Keyed, *, copies: bool = False) -> Keyed:
+    """Returns traffic or an index with its keys divided; writes of `copies` are for all of them."""
+    if each.resharded is None:
+        return each
+    divided = replace(each, keys=each.resharded(suffixes))
+    if copies and isinstance(divided, FlowPlan) and divided.writes:
+        return replace(divided, share=divided.share * suffixes)
+    return divided
 
 
 # --- Capacity -----------------------------------------------------------------------------------------
@@ -197,6 +216,22 @@ def _more_capacity(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
             yield WhatIfChange(f"raise {_listed(words)}", changed)
 
 
+def _more_partitions(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
+    """Raises the capacity of what single partitions throttled most, just so far that it takes one more."""
+    for resource, direction in _throttled(outcome, "KeyRangeThroughputExceeded")[:1]:
+        rates, (name, scaling_name) = _rates(plan, resource), _NAMES[direction]
+        if rates.on_demand or getattr(rates, scaling_name) is not None:
+            return
+        config = next(table.config for table in plan.tables if table.name == resource.table)
+        read, write = config.partition_read_units, config.partition_write_units
+        used = Fraction(rates.write_units, write) if direction == "R" else Fraction(rates.read_units, read)
+        wanted = int((resource.partition_count[-1] - used) * (read if direction == "R" else write)) + 1
+        if wanted > (present := getattr(rates, name)):
+            what = f"the capacity for {DIRECTIONS[direction]} of {resource.title}"
+            words = f"raise {what} from {present:,} to {wanted:,}, which takes another partition"
+            yield WhatIfChange(words, _with_rates(plan, resource, **{name: wanted}))
+
+
 def _listed(words: Sequence[str]) -> str:
     """Returns "a", "a and b", "a, b and c"."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
@@ -225,8 +260,9 @@ def _warm_throughput(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]
         if not any(needed.values()) or not _rates(plan, resource).on_demand:
             continue
         read, write = (_round_up(needed.get(direction) or 0) for direction in ("R", "W"))
+        read, write = max(read, 12_000), max(write, 4_000)
         words.append(f"{resource.title} to {read:,} reads and {write:,} writes a second")
-        changed = _with_rates(changed, resource, warm=(max(read, 12_000), max(write, 4_000)))
+        changed = _with_rates(changed, resource, warm=(read, write))
     if words:
         yield WhatIfChange(f"warm {_listed(words)} beforehand", changed)
 
