@@ -12,6 +12,7 @@ from faradisc.engine.derived.replication import CURSOR_BYTES, replication_of
 from faradisc.engine.replication.links import Links
 from faradisc.local import LocalDatabase
 from faradisc.operations.call import Call
+from faradisc.services.administration.throughput import AdminError
 from faradisc.storage.immediate import run
 from fixtures.in_process import CONFIG
 from fixtures.regions import AP, EU, REGIONS, TABLE, US, Regions
@@ -232,3 +233,16 @@ def stamps(regions: Regions, region: str) -> list[bytes]:
         rows = run(database.store.range(part, None, None, limit=100))
         found += [key for key, _ in rows if len(key) != CURSOR_BYTES]
     return found
+
+
+def test_an_administrator_cuts_and_heals_links(regions: Regions) -> None:
+    regions.create(EU)
+    regions.items(EU)
+    administration = regions.local.database.administration
+    links = run(administration.change_links({"cut": [US, EU]}))
+    assert [link["cut"] for link in links] == [True, True]
+    links = run(administration.change_links({"heal": [EU, US]}))
+    assert [link["cut"] for link in links] == [False, False]
+    for wrong in ({"cut": [US]}, {"cut": US}, {"cut": [US, 1]}, {"break": [US, EU]}):
+        with pytest.raises(AdminError):
+            run(administration.change_links(wrong))

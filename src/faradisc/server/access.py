@@ -55,7 +55,7 @@ class Access:
             self.keyring = FileKeyring(CredentialsFile(settings.credentials_file), settings.account)
         except SealedFileError as error:
             raise SettingsError(str(error)) from error
-        region = None if settings.per_region else settings.region
+        region = None if settings.regions_apart else settings.region
         self.authenticate = StrictAuthenticator(self.keyring, self._clock, region=region)
 
     def serve(self, database: Database) -> None:

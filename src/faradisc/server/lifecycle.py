@@ -239,7 +239,7 @@ async def _run(
 def banner(settings: ServerSettings, port: int) -> str:
     """Returns the text printed when the server is ready: its address, its data, and a command to try."""
     url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
-    apart = ", each region apart" if settings.per_region else ""
+    apart = ", each region apart" if settings.regions_apart else ""
     any_key = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if settings.auth == "lenient" else ""
     return (
         f"Faradisc {__version__}, compatible with Amazon DynamoDB, is ready.\n"

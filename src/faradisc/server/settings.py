@@ -250,6 +250,11 @@ class ServerSettings:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
 
     @property
+    def regions_apart(self) -> bool:
+        """Whether each region has tables of its own."""
+        return self.per_region or bool(self.regions)
+
+    @property
     def has_directory(self) -> bool:
         """Whether backups, buckets and logs have a directory. Several servers over one PostgreSQL need one
         that all of them share, so it has to be named."""

@@ -54,3 +54,4 @@ def test_the_banner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     assert "in memory, gone at the end" in banner(ServerSettings(memory=True), 1)
     assert "each region apart" in banner(ServerSettings(per_region=True), 1)
+    assert "each region apart" in banner(ServerSettings(regions="us-east-1,eu-west-1"), 1)
