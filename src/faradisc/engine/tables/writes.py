@@ -17,6 +17,7 @@ Invariants:
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from faradisc.capacity.throttle import Throttle, Throttled
@@ -28,6 +29,9 @@ from faradisc.storage.api import Store
 
 ROUNDS_MAX = 100
 """Rounds before a write to an item that keeps changing fails."""
+ROUNDS_WITHOUT_PAUSE = 3
+PAUSE_S, PAUSE_S_MAX = 0.001, 0.05
+"""After each further conflict, times its number; and the longest. In 100 rounds a write waits for 4 s."""
 
 
 async def apply_change(store: Store, change: Change, *, locked: bool = False) -> Outcome:
@@ -41,7 +45,7 @@ async def apply_change(store: Store, change: Change, *, locked: bool = False) ->
         async with change.table.locks.held([change.location]):
             return await apply_change(store, change, locked=True)
     charged = False
-    for _ in range(ROUNDS_MAX):
+    for attempt in range(ROUNDS_MAX):
         if change.table.successor is not None:
             change.follow_table()
         (row,) = await store.get(change.part, (change.row_key,), for_update=True, epoch=change.table.epoch)
@@ -60,6 +64,7 @@ async def apply_change(store: Store, change: Change, *, locked: bool = False) ->
             charged = True
         if await commit_outcomes(store, [outcome]):
             return outcome
+        await pause_after_conflict(attempt)
     raise InternalServerError
 
 
@@ -89,6 +94,7 @@ async def apply_batch(
         admitted = [answer for answer in answers if isinstance(answer, Outcome)]
         if not admitted or await commit_outcomes(store, admitted):
             return answers
+        await pause_after_conflict(attempt)
     raise InternalServerError
 
 
@@ -98,7 +104,7 @@ async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome
 
     Raises what `apply_change` raises, except Throttled; then nothing has been written.
     """
-    for _ in range(ROUNDS_MAX):
+    for attempt in range(ROUNDS_MAX):
         images = await read_images(store, changes)
         try:
             outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
@@ -107,7 +113,18 @@ async def apply_changes(store: Store, changes: Sequence[Change]) -> list[Outcome
             raise
         if await commit_outcomes(store, outcomes):
             return outcomes
+        await pause_after_conflict(attempt)
     raise InternalServerError
+
+
+async def pause_after_conflict(attempt: int) -> None:
+    """Waits before the next round of a write that met another one; on stores that several nodes share, since
+    nothing comes between on an embedded one.
+
+    Without it the nodes that write one item take each other's rounds, and each uses them up within a second.
+    """
+    if attempt >= ROUNDS_WITHOUT_PAUSE:
+        await asyncio.sleep(min(PAUSE_S * attempt, PAUSE_S_MAX))
 
 
 async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
