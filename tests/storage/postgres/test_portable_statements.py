@@ -35,7 +35,7 @@ AT_RUN_TIME = {
     "DDL": r"\b(?:CREATE|ALTER|DROP|TRUNCATE|VACUUM|REINDEX)\b",
     "a statement made of text": r"\bEXECUTE\b",
 }
-OF_PLACES = {"joining.py", "moving.py", "place.py", "placement.py", "recovery.py", "routed.py"}
+OF_PLACES = {"joining.py", "moving.py", "place.py", "placement.py", "recovery.py", "routed.py", "shares.py"}
 """A store of several places has an undivided PostgreSQL at each."""
 ANY_PART = {
     "DELETE FROM kv_caller WHERE at <": "forgets old callers, wherever they are, and needs no one state",

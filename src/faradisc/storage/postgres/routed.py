@@ -30,12 +30,12 @@ from faradisc.storage.api import (
     Row,
     companion,
 )
-from faradisc.storage.postgres.errors import Moved, translated
+from faradisc.storage.postgres.errors import Moved
 from faradisc.storage.postgres.place import Place
 from faradisc.storage.postgres.placement import PREFIX_BYTES, Placement
-from faradisc.storage.postgres.pool import Connection
 from faradisc.storage.postgres.recovery import EVERY_S, Recovery
 from faradisc.storage.postgres.share import Share
+from faradisc.storage.postgres.shares import Shares
 from faradisc.storage.postgres.store import PostgresSnapshot, check_bytes
 
 log = logging.getLogger(__name__)
@@ -51,74 +51,6 @@ REFRESH_S = 5.0
 """Between two looks at the map. An old copy costs a call more when a table has moved."""
 MOVES_MAX = 5
 """Looks at the map for one call that finds its parts moved."""
-
-
-class _Shares:
-    """The shares of one commit at the places that do not decide.
-
-    Each keeps a connection to its end: all others of the place may wait for what the share has locked. They
-    are taken in the order of the places, the deciding one's last: no two commits wait for each other's.
-    """
-
-    def __init__(self, store: RoutedStore, deciding: int, shares: Mapping[int, Share]) -> None:
-        self._store = store
-        self._deciding = deciding
-        self._shares = shares
-        self._connections: dict[int, Connection] = {}
-        self._names: dict[int, str] = {}
-        """Of what may be prepared, by place."""
-        self.rows: dict[int, Any] = {}
-        """Of kv_commit, by place."""
-        self.refused: Share | None = None
-        """The one whose row `prepare` has returned."""
-
-    async def __aenter__(self) -> _Shares:
-        try:
-            for number in self._shares:
-                self._connections[number] = await self._store.place(number).take()
-        except BaseException:
-            self._give()
-            raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        self._give()
-
-    def _give(self) -> None:
-        for number, connection in self._connections.items():
-            # One that may still be in a transaction is not used again.
-            self._store.place(number).give(connection, broken=number in self._names)
-
-    async def prepare(self, caller: bytes | None, request: int) -> Any:
-        assert caller is not None
-        for number, share in self._shares.items():
-            name = self._store.recovery.name(number, self._deciding, caller, request)
-            self._names[number] = name
-            try:
-                row = await self._store.place(number).prepare(
-                    self._connections[number], name, share.arguments
-                )
-            except Exception as error:
-                return translated(error)
-            self.rows[number] = row
-            if row[0]:
-                del self._names[number]
-                self.refused = share
-                return row
-        return None
-
-    async def end(self, *, made: bool) -> bool:
-        numbers = list(self._names)
-        ended = await asyncio.gather(
-            *(
-                self._store.place(number).end(self._connections[number], self._names[number], made=made)
-                for number in numbers
-            )
-        )
-        for number, done in zip(numbers, ended, strict=True):
-            if done:
-                del self._names[number]
-        return all(ended)
 
 
 class _Routing:
@@ -342,7 +274,9 @@ class RoutedStore(_Routing):
             at[number].append(n)
         shares = {place: Share([batches[n] for n in at[place]]) for place in places}
         deciding = places[-1]
-        async with _Shares(self, deciding, {place: shares[place] for place in places[:-1]}) as others:
+        async with Shares(
+            self.place, self.recovery, deciding, {place: shares[place] for place in places[:-1]}
+        ) as others:
             answered = await self.place(deciding).decide(shares[deciding], others)
         if others.refused is not None:
             return others.refused.answer(answered)
