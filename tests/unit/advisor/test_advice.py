@@ -162,7 +162,7 @@ def test_hot_reads_are_cached() -> None:
 
 
 def test_index_that_throttles_its_table_is_found() -> None:
-    table = TableTraffic(PROVISIONED, demands(table_W=2000, index_W=2000))
+    table = TableTraffic(PROVISIONED, demands(table_W=2000, index_W=2000, index_R=2))
     table.demands["by-user", "W"].peak_half = 100
     table.demands["by-user", "W"].throttled = 7
     (finding,) = found(table, "index-throughput")
@@ -173,9 +173,29 @@ def test_index_that_throttles_its_table_is_found() -> None:
 
 
 def test_index_with_less_than_its_busiest_second_is_found() -> None:
-    table = TableTraffic(PROVISIONED, demands(table_W=2000, index_W=2000))
+    table = TableTraffic(PROVISIONED, demands(table_W=2000, index_W=2000, index_R=2))
     table.demands["by-user", "W"].peak_half = 100
     assert [finding.level for finding in found(table, "index-throughput")] == ["medium"]
+
+
+def test_burst_capacity_counts_as_it_does_in_a_plan() -> None:
+    """By hand: 290 units in one second, 2,520 in its minute, which 300 s of saved units and its own 60 s
+    serve from 7 a second on (7 x 360 = 2,520); ten such minutes on end from 28 (28 x 900 = 25,200)."""
+    demand = ObservedDemand(2520, 5040, 580, {5: 5040})
+    assert demand.needed_units(1) == 7
+    assert demand.needed_units(2) == 14
+    assert ObservedDemand(25200, 50400, 580, dict.fromkeys(range(10), 5040)).needed_units(1) == 28
+    table = TableTraffic(PROVISIONED, demands(table_W=2000, index_R=2))
+    table.demands["by-user", "W"] = demand
+    assert found(table, "index-throughput") == []
+    (finding,) = found(table, "index-throughput", times=2)
+    assert "needs 14 a second beside burst capacity and has 10" in finding.evidence
+
+
+def test_index_to_delete_is_not_raised_as_well() -> None:
+    table = TableTraffic(PROVISIONED, demands(table_W=2000, index_W=2000))
+    table.demands["by-user", "W"].peak_half = 100
+    assert found(table, "index-throughput") == [] and len(found(table, "unread-index")) == 1
 
 
 def test_index_with_enough_units_is_left_alone() -> None:
@@ -349,6 +369,8 @@ def test_code_of_findings_runs_against_a_table() -> None:
     table.demands[None, "W"].keys = (KeyLoad("hot", 90, 1500, 1000),)
     table.pages["by-user"] = PagesOfIndex(20, 0, {"total"})
     findings = advise(traffic(table))
+    table.demands["by-user", "R"] = ObservedDemand(1, 2)
+    findings += [each for each in advise(traffic(table)) if each.rule == "index-throughput"]
     with LocalDatabase() as database:
         client = database.client()
         client.create_table(
@@ -374,7 +396,7 @@ def test_code_of_findings_runs_against_a_table() -> None:
             exec(finding.code, {**made, "Key": Key, "time": time, "zlib": zlib})
             ran.append(finding.rule)
         assert ran == [
-            *("hot-key", "index-throughput", "recovery", "projection", "time-to-live"),
+            *("hot-key", "recovery", "projection", "time-to-live", "index-throughput"),
             *("capacity-mode", "unread-index"),
         ]
         backups = client.describe_continuous_backups(TableName="Orders")["ContinuousBackupsDescription"]

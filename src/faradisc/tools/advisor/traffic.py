@@ -6,11 +6,13 @@ value: a trace knows single requests, an endpoint sums of minutes.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import sqrt
 
 from faradisc.capacity.config import Direction
+from faradisc.capacity.partitions import AWS
 from faradisc.tools.advisor.definitions import Definition
 
 
@@ -41,6 +43,24 @@ class ObservedDemand:
     throttled: int = 0
     keys: tuple[KeyLoad, ...] = ()
     """The heaviest ones, heaviest first."""
+
+    def needed_units(self, times: int) -> int:
+        """Returns the least units per second with which burst capacity, full at first, serves `times` this
+        demand, minute by minute; of its busiest second where minutes are not known."""
+        peak = -(-self.peak_half * times // 2)
+        if not self.minutes:
+            return peak
+        return bisect_left(range(peak), True, key=lambda rate: self._is_served(rate, times))
+
+    def _is_served(self, rate: int, times: int) -> bool:
+        gained, most = 2 * 60 * rate, 2 * AWS.burst_s * rate
+        saved, last = most, 0
+        for minute, half_units in sorted(self.minutes.items()):
+            saved = min(saved + (minute - last) * gained, most) + gained - half_units * times
+            if saved < 0:
+                return False
+            saved, last = min(saved, most), minute + 1
+        return True
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from faradisc.tools.advisor.findings import Effect, Finding, cents, of_provisioned
+from faradisc.tools.advisor.rules.unread_indexes import is_unread
 from faradisc.tools.advisor.traffic import TableTraffic, Traffic
 from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
 
@@ -15,12 +16,19 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
     for index in definition.indexes:
         demand = table.demand(index.name, "W")
         peak = ceil(demand.peak_half / 2 * traffic.times)
-        short = not definition.on_demand and 0 < index.write_units < peak
-        if not index.is_global or not (demand.throttled or short):
+        needed = demand.needed_units(traffic.times)
+        short = not definition.on_demand and 0 < index.write_units < needed
+        if not index.is_global or not (demand.throttled or short) or is_unread(table, index):
             continue
+        if needed <= index.write_units:  # and it was throttled: saved units were not there
+            needed = peak
         evidence = (
             f"{definition.name}/{index.name} was written {peak:,} units in its busiest second"
-            + ("" if definition.on_demand else f" and has {index.write_units:,} a second")
+            + (
+                ""
+                if definition.on_demand
+                else f", needs {needed:,} a second beside burst capacity and has {index.write_units:,}"
+            )
             + (
                 f"; {demand.throttled:,} writes of the table were throttled for it"
                 if demand.throttled
@@ -31,7 +39,7 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
             effect = Effect("the table accepts these writes once the index's keys are spread")
             code = "# An index on demand throttles by its keys: see hot-key, and shard the key of the index."
         else:
-            more = max(peak - index.write_units, 0)
+            more = max(needed - index.write_units, 0)
             cost = of_provisioned(definition, 0, more)
             words = f"{more:,} more write units a second"
             effect = Effect(words, write_units=-more * HOURS_PER_MONTH * 3600, usd=-cents(cost))
@@ -42,7 +50,7 @@ client.update_table(
         {{"Update": {{
             "IndexName": "{index.name}",
             "ProvisionedThroughput": {{
-                "ReadCapacityUnits": {max(index.read_units, 1)}, "WriteCapacityUnits": {max(peak, 1)}
+                "ReadCapacityUnits": {max(index.read_units, 1)}, "WriteCapacityUnits": {max(needed, 1)}
             }},
         }}}}
     ],
