@@ -17,7 +17,7 @@ from faradisc.storage.api import Batch, Corruption
 from faradisc.storage.immediate import run
 from fixtures.encrypted import SECRET, Keys
 from fixtures.in_process import InProcess
-from fixtures.kms import denied
+from fixtures.kms import denied, invalid_key
 from fixtures.schemas import invalid, item, refused, schema
 
 Open = Callable[..., InProcess]
@@ -121,7 +121,7 @@ def test_contradictory_specification_is_rejected(open_encrypted: Open, specifica
 
 def test_unknown_key_is_rejected(open_encrypted: Open) -> None:
     with denied("refers to a customer master key that does not exist"):
-        encrypted(open_encrypted(), "alias/unknown")
+        encrypted(open_encrypted(), "unknown")
 
 
 def test_server_without_keys_rejects_encryption(open_encrypted: Open) -> None:
@@ -401,6 +401,30 @@ def test_restored_tables_have_the_key_of_the_source_or_their_own(open_encrypted:
     assert [count(dynamodb, name) for name in shown] == [30, 30, 30]
 
 
+DISABLED = "KMS key disabled error: com.amazonaws.services.kms.model.DisabledException: "
+NO_ALIAS = "KMS validation error: com.amazonaws.services.kms.model.NotFoundException: Alias "
+
+
+def test_disabled_keys_and_unknown_aliases_are_invalid(open_encrypted: Open, keys: Keys) -> None:
+    """errors.md section 11. The table keeps its key."""
+    dynamodb = encrypted(open_encrypted(), keys.first)
+    before = dynamodb.describe_table(TableName="table")["Table"]["SSEDescription"]
+
+    def change(key: str) -> None:
+        specification = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
+        dynamodb.update_table(TableName="table", SSESpecification=specification)
+
+    keys.disable(keys.second)
+    with invalid_key(f"{DISABLED}{keys.second} is disabled."):
+        change(keys.second)
+    region = keys.first.rpartition(":")[0]
+    with invalid_key(f"{NO_ALIAS}{region}:alias/none is not found."):
+        change("alias/none")
+    with denied("does not exist"):
+        change(keys.first[:-4] + "0000")
+    assert dynamodb.describe_table(TableName="table")["Table"]["SSEDescription"] == before
+
+
 def test_backup_keeps_the_key_of_its_time(open_encrypted: Open, keys: Keys) -> None:
     dynamodb = encrypted(open_encrypted(), keys.first)
     dynamodb.create_backup(TableName="table", BackupName="backup")
@@ -410,7 +434,7 @@ def test_backup_keeps_the_key_of_its_time(open_encrypted: Open, keys: Keys) -> N
     dynamodb.list_tables()
     (backup,) = dynamodb.list_backups()["BackupSummaries"]
     keys.disable(keys.first)
-    with denied(f"{keys.first} is disabled"):
+    with invalid_key(f"{DISABLED}{keys.first} is disabled."):
         dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=backup["BackupArn"])
     keys.enable(keys.first)
     dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=backup["BackupArn"])

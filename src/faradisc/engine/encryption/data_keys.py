@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from faradisc.clock import Entropy
 from faradisc.engine.encryption.key_service import (
+    INVALID_KEYS,
     KeyRefused,
     KeyService,
     KeyServiceUnreachable,
@@ -18,6 +19,7 @@ from faradisc.engine.encryption.key_service import (
 from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import SealState
+from faradisc.errors import ValidationException
 
 log = logging.getLogger("faradisc.engine.encryption")
 
@@ -45,11 +47,17 @@ class DataKeys:
         return function(*arguments)
 
     async def new(self, name: str, region: str, context: dict[str, str]) -> tuple[str, str]:
-        """Returns the ARN of a master key, and a new data key wrapped by it. Raises KeyDenied."""
+        """Returns the ARN of a master key, and a new data key wrapped by it.
+
+        Raises KeyDenied, ValidationException.
+        """
         try:
             arn = await self._call(self.service.resolve, name, region)
             key, wrapped = await self._call(self.service.generate, arn, context)
         except (KeyRefused, KeyServiceUnreachable) as error:
+            kind = INVALID_KEYS.get(error.code) if isinstance(error, KeyRefused) else None
+            if isinstance(error, KeyRefused) and kind is not None:
+                raise ValidationException(denial_text(error, self._entropy.uuid(), kind)) from error
             raise self.denial(error) from error
         text = b64encode(wrapped).decode()
         self._sealers.know(text, key)

@@ -234,6 +234,10 @@ class FileKeyService:
             if _is_named(key.key_id, key.entry, name):
                 arn: str = self._usable(key.entry["arn"]).entry["arn"]
                 return arn
+        if "alias/" in name and self._keys:
+            account = next(iter(self._keys.values())).entry["arn"].split(":")[4]
+            alias = name if name.startswith("arn:") else f"arn:aws:kms:{region}:{account}:{name}"
+            raise KeyRefused("NotFoundException", f"Alias {alias} is not found.")
         raise not_found()
 
     def _usable(self, arn: str) -> _Key:

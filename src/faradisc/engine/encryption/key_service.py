@@ -60,11 +60,16 @@ def not_found() -> KeyRefused:
     )
 
 
-def denial_text(error: KeyRefused, request_id: str) -> str:
+INVALID_KEYS = {"DisabledException": "KMS key disabled error", "NotFoundException": "KMS validation error"}
+"""How the ValidationException begins that refuses such a key in SSESpecification, by KMS's error. Source:
+errors.md section 11."""
+
+
+def denial_text(error: KeyRefused, request_id: str, kind: str = "KMS key access denied error") -> str:
     """Returns the text of the AccessDeniedException of a data request. Source: iam.md section 9.2."""
     known = error.code in ("DisabledException", "KMSInvalidStateException", "NotFoundException")
     name = error.code if known else "AWSKMSException"
     return (
-        f"KMS key access denied error: com.amazonaws.services.kms.model.{name}: {error} (Service: AWSKMS; "
+        f"{kind}: com.amazonaws.services.kms.model.{name}: {error} (Service: AWSKMS; "
         f"Status Code: 400; Error Code: {error.code}; Request ID: {request_id}; Proxy: null)"
     )
