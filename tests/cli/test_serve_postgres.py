@@ -66,8 +66,16 @@ def test_the_last_server_stops_the_private_postgresql_and_a_killed_one_loses_not
 @pytest.mark.parametrize(
     ("options", "code", "text"),
     [
-        (["--store", "mysql://h/d"], 2, "--store is postgresql://user@host/database, or postgres:DIRECTORY"),
-        (["--store", "postgres:"], 2, "--store is postgresql://user@host/database, or postgres:DIRECTORY"),
+        (
+            ["--store", "mysql://h/d"],
+            2,
+            "--store is postgresql://user@host/database, several of them, a file ",
+        ),
+        (
+            ["--store", "postgres:"],
+            2,
+            "--store 'postgres:' is no address, and no file",
+        ),
         (
             ["--store", "postgres:d", "--memory"],
             2,

@@ -29,8 +29,15 @@ ABSENT: Any = object()
 
 # --- What errors.md and limits.md say beyond the model ---------------------------------------------
 
-NEW_LAYER = {"GetItem", "BatchGetItem", "Query", "SearchVectors"}
-"""errors.md section 3: no echo, member names as in the model."""
+NEW_LAYER = {
+    *("GetItem", "BatchGetItem", "Query", "Scan", "SearchVectors"),
+    *("PutItem", "UpdateItem", "DeleteItem"),
+}
+"""errors.md section 11: lengths and bounds without echo, with member names as in the model; enumerations and
+forms of names as in the older layer, and absences, except for some."""
+REPORTS_NULLS = {"BatchGetItem"}
+CHECKED_LATER = {"Select", "ConditionalOperator", "ComparisonOperator", "AttributeAction"}
+"""Enumerations that the operations of the newer layer check in words of their own (errors.md section 11)."""
 
 REPORTED_ALONE = {
     **{
@@ -44,15 +51,16 @@ REPORTED_ALONE = {
 }
 """Absence in words of its own: errors.md sections 4 and 6.7."""
 
-BARE = {("Query", "ConditionalOperator")}
-"""errors.md section 4."""
-
-ECHOED = {
-    *((operation, "ReturnConsumedCapacity") for operation in ("GetItem", "BatchGetItem", "Query")),
-    ("Query", "Select"),
+BARE = {
+    ("SearchVectors", "TableName"),
+    ("SearchVectors", "ReturnConsumedCapacity"),
+    ("UpdateItem", "ReturnValuesOnConditionCheckFailure"),
+    ("UpdateItem", "ReturnConsumedCapacity"),
 }
-"""Members that keep the form of the old layer: errors.md section 4."""
+"""Without the envelope, but for lengths and bounds: errors.md section 11."""
 
+UNECHOED = {("GetShardIterator", "SequenceNumber")}
+"""streams.md section 4."""
 ITEM_WRITES = ("PutItem", "UpdateItem", "DeleteItem")
 OWN_TEXTS = {
     "ReturnValues": (
@@ -60,9 +68,8 @@ OWN_TEXTS = {
         "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
     ),
     "ReturnItemCollectionMetrics": "ReturnItemCollectionMetrics can only be SIZE or NONE",
-    "ConditionalOperator": "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]",
 }
-"""Of the single-item writes, the last one of Query too: errors.md section 4."""
+"""Of the single-item writes: errors.md section 4."""
 
 CONTROL_TEXTS = {
     **{
@@ -101,9 +108,6 @@ BOUNDS: dict[tuple[str, str], tuple[int | None, int | None]] = {
     ("ExportTableToPointInTimeInput", "TableArn"): (None, 255),
 }
 """limits.md sections 1, 3 and 4; new-features.md section 10; errors.md section 6.10."""
-
-BETWEEN = {("ScanInput", "TotalSegments")}
-"""errors.md section 6.5: one text for both bounds, without echo."""
 
 PRINTED = {
     "ReturnConsumedCapacity": "INDEXES, TOTAL, NONE",
@@ -254,21 +258,22 @@ def mistakes(operation: Operation) -> Iterator[Mistake]:
         yield from _broken_constraints(operation, place)
 
 
-def _invalid(
-    operation: str, place: Place, value: Any, constraint: str, *, echo: bool = True
-) -> tuple[str, bool]:
+def _invalid(operation: str, place: Place, value: Any, constraint: str) -> tuple[str, bool]:
     """Returns the error text, and whether it is complete."""
-    envelope = "" if (operation, place.member) in BARE else "1 validation error detected: "
+    newer = operation in NEW_LAYER
+    is_sized = constraint.startswith("Member must have") or place.member == "IndexName"
+    if place.shape.name == "TableArn" and value is not None and len(value) > 255:
+        is_sized = False  # it belongs to the form of a name
+    bare = (operation, place.member) in BARE and not is_sized
+    envelope = "" if bare else "1 validation error detected: "
     own = OWN_TEXTS.get(place.member)
-    if own is not None and (operation in ITEM_WRITES or (operation, place.member) in BARE):
+    if own is not None and operation in ITEM_WRITES:
         return envelope + own, True
-    path = place.path
-    if (operation, path) in ECHOED:
-        path = path[0].lower() + path[1:]
-    elif operation in ITEM_WRITES and value == "" and place.member == "TableName":
-        path, echo = "TableName", False
-    else:
-        echo = echo and operation not in NEW_LAYER
+    path, echo = place.path, (operation, place.member) not in UNECHOED
+    if newer and (is_sized or (value is None and operation in REPORTS_NULLS)):
+        echo = False
+    elif newer:
+        path = ".".join(each[0].lower() + each[1:] for each in path.split("."))
     rest = f"at '{path}' failed to satisfy constraint: {constraint}"
     if not echo:
         return f"{envelope}Value {rest}", True
@@ -367,7 +372,10 @@ def _broken_constraints(operation: Operation, place: Place) -> Iterator[Mistake]
     shape = place.shape
     if shape.type == "structure" or shape.name == "AttributeValue":
         return
-    for what, value, constraint, echo in _violations(place):
+    for what, value, constraint in _violations(place):
+        if shape.name in CHECKED_LATER and operation.name in NEW_LAYER:
+            yield Mistake(f"{place.path} {what}", place.wrap(value), "ValidationException", "", False)
+            continue
         own = CONTROL_TEXTS.get((operation.name, place.member))
         if own is not None and (shape.enum or not 3 <= len(value) <= 255):
             yield Mistake(f"{place.path} {what}", place.wrap(value), "ValidationException", own, True)
@@ -378,7 +386,7 @@ def _broken_constraints(operation: Operation, place: Place) -> Iterator[Mistake]
             frame = f"at '{path}' failed to satisfy constraint: Map value must satisfy constraint: ["
             yield Mistake(f"{place.path} {what}", place.wrap(value), "ValidationException", frame, False)
             continue
-        text, exact = _invalid(operation.name, place, value, constraint, echo=echo)
+        text, exact = _invalid(operation.name, place, value, constraint)
         if value == {} and (operation.name, place.member) in REPORTED_ALONE:
             text, exact = REPORTED_ALONE[(operation.name, place.member)], True
         if exact and value == "" and shape.pattern is not None and shape.name != "TableArn":
@@ -387,8 +395,8 @@ def _broken_constraints(operation: Operation, place: Place) -> Iterator[Mistake]
         yield Mistake(f"{place.path} {what}", place.wrap(value), "ValidationException", text, exact)
 
 
-def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
-    """Returns (what, value, constraint, whether the old layer repeats the value)."""
+def _violations(place: Place) -> Iterator[tuple[str, Any, str]]:
+    """Returns (what, value, constraint)."""
     shape = place.shape
     here = (place.owner, place.member)
     low, high, pattern = shape.minimum, shape.maximum, shape.pattern
@@ -398,29 +406,31 @@ def _violations(place: Place) -> Iterator[tuple[str, Any, str, bool]]:
     measure = "length" if shape.type in LENGTHS else "value"
     at_least = f"Member must have {measure} greater than or equal to {low}"
     at_most = f"Member must have {measure} less than or equal to {high}"
-    if here in BETWEEN:
-        at_least = at_most = f"Member must have value between {low} and {high}"
-    echo = here not in BETWEEN
     if shape.enum:
         printed = PRINTED.get(shape.name) or ", ".join(shape.enum)
         for value in ("nonsense", "", shape.enum[0].lower()):
-            yield f"= {value!r}", value, f"Member must satisfy enum value set: [{printed}]", echo
+            yield f"= {value!r}", value, f"Member must satisfy enum value set: [{printed}]"
         return
     if pattern == NAME:
         for value in ("with space", "sl/ash", "ümlaut", "new\nline"):
-            yield f"= {value!r}", value, f"Member must satisfy regular expression pattern: {NAME}", echo
+            yield f"= {value!r}", value, f"Member must satisfy regular expression pattern: {NAME}"
     if low and _fits(pattern, _sized(shape, low - 1)):
-        yield "too short", _sized(shape, low - 1), at_least, echo
+        yield "too short", _sized(shape, low - 1), at_least
     if high is not None and high <= ECHOED_MAX and _fits(pattern, _sized(shape, high + 1)):
-        yield "too long", _sized(shape, high + 1), at_most, echo
+        yield "too long", _sized(shape, high + 1), at_most
     elif high is not None and shape.type not in LENGTHS:
-        yield "too large", high + 1, at_most, echo
+        yield "too large", high + 1, at_most
 
 
 def _fits(pattern: str | None, value: Any) -> bool:
     """Returns whether a value of a wrong size violates no other constraint."""
     # The empty string breaks its pattern too; that case is distinguished where mistakes are made.
-    return pattern is None or pattern == NAME or value == "" or re.fullmatch(pattern, value) is not None
+    if pattern is None or pattern == NAME or value == "":
+        return True
+    try:
+        return re.fullmatch(pattern, value) is not None
+    except re.error:  # some patterns of the model are Java's
+        return False
 
 
 def _sized(shape: Shape, size: int) -> Any:
