@@ -166,7 +166,9 @@ def test_the_first_page_lists_the_others(site: Site) -> None:
     assert status == 200
     for path in orjson.loads(body)["pages"]:
         name = "Orders" if path.endswith("/") else ""
-        assert site.ask("GET", path + name)[0] in (200, 405), path
+        status, body = site.ask("GET", path + name)
+        # A database at one place has no places to list.
+        assert status in (200, 405) or (path.endswith("/places") and b"at one place" in body), path
 
 
 def test_heat_has_the_partitions_of_each_resource(site: Site) -> None:

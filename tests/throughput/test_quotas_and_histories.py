@@ -68,7 +68,7 @@ def test_an_account_has_a_maximum(world: World, refused: Refused) -> None:
     world.client.update_table(TableName="Two", **units(19_999, 10))
     over = refused(world.create, name="Three", units=(2, 1))
     assert over["Code"] == "LimitExceededException"
-    assert "The requested ReadCapacityUnits, 2, exceeds the account maximum in us-east-1" in over["Text"]
+    assert "would have caused the ReadCapacityUnits limit to be exceeded for the account" in over["Text"]
     world.create("Three", units=(1, 1))
     world.create("Events", units=None)
     change = {"IndexName": "by-g", **units(20_001, 10)}

@@ -97,7 +97,9 @@ def test_warm_throughput_is_raised_and_never_lowered(worlds: Callable[..., World
     world.create(units=None, on_demand_index=True)
     table = {"ReadUnitsPerSecond": 15_000}
     index = {"IndexName": "by-g", "WarmThroughput": {"WriteUnitsPerSecond": 6_000}}
-    update(world, WarmThroughput=table, GlobalSecondaryIndexUpdates=[{"Update": index}])
+    update(world, WarmThroughput=table)
+    world.clock.advance(60)
+    update(world, GlobalSecondaryIndexUpdates=[{"Update": index}])
     world.clock.advance(60)
     shown = described(world)
     assert shown["WarmThroughput"] == {

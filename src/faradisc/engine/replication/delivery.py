@@ -124,7 +124,7 @@ async def positions(store: Store, source: Replication, target: Replication) -> l
     return [(0, 0) if row is None else (int.from_bytes(row[1], "big"), row[0]) for row in rows]
 
 
-class Delivery:
+class ReplicaDelivery:
     def __init__(self, store: Store, clock: Clock, links: Links) -> None:
         self._store = store
         self._clock = clock

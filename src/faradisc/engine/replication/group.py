@@ -28,7 +28,7 @@ from faradisc.clock import Clock
 from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.derived.replication import Replication, replication_of, stamp_of
 from faradisc.engine.jobs.walk import Walk
-from faradisc.engine.replication.delivery import Arrival, Delivery, apply_arrivals, waiting
+from faradisc.engine.replication.delivery import Arrival, ReplicaDelivery, apply_arrivals, waiting
 from faradisc.engine.replication.links import Links
 from faradisc.engine.replication.tombstones import Tombstones
 from faradisc.engine.tables.catalog import Catalog
@@ -61,7 +61,7 @@ class Replicas:
         """regions: those that exist; none: all."""
         self._store = store
         self._catalog = catalog
-        self._delivery = Delivery(store, clock, links)
+        self._delivery = ReplicaDelivery(store, clock, links)
         self._tombstones = Tombstones(store, clock)
         self.links = links
         self.regions = regions

@@ -14,7 +14,7 @@ Link = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Traffic:
+class LinkTraffic:
     """What has passed a link for one table since the start."""
 
     delivered: int = 0
@@ -28,7 +28,7 @@ class Links:
         self.lag_ms = lag_ms
         self._seed = seed
         self._cut: set[Link] = set()
-        self.traffic: dict[tuple[str, str, str], Traffic] = {}
+        self.traffic: dict[tuple[str, str, str], LinkTraffic] = {}
         """By ARN of the table that has written, from and to."""
 
     def cut(self, one: str, other: str) -> None:
@@ -48,5 +48,5 @@ class Links:
         drawn = Random(f"{self._seed} {link[0]} {link[1]} {slot} {sequence}").expovariate(1.0)
         return int(drawn * self.lag_ms * 1_000_000)
 
-    def of(self, arn: str, link: Link) -> Traffic:
-        return self.traffic.setdefault((arn, *link), Traffic())
+    def of(self, arn: str, link: Link) -> LinkTraffic:
+        return self.traffic.setdefault((arn, *link), LinkTraffic())

@@ -271,12 +271,16 @@ class AccessConditions(Mapping[str, Value]):
 
     def request_tag(self, name: str) -> Value | None:
         tags = self._call.request.get("Tags")
-        return None if tags is None else _tag([(tag["Key"], tag["Value"]) for tag in tags], name)
+        return (
+            None
+            if tags is None
+            else _tag([(tag["Key"], tag["Value"]) for tag in tags if tag.keys() >= {"Key", "Value"}], name)
+        )
 
     def tag_keys(self) -> Value | None:
         request = self._call.request
         if "Tags" in request:
-            return _distinct(tag["Key"] for tag in request["Tags"])
+            return _distinct(tag["Key"] for tag in request["Tags"] if "Key" in tag)
         return _distinct(request["TagKeys"]) if "TagKeys" in request else None
 
     # --- The connection and the time -------------------------------------------------------------
