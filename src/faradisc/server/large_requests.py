@@ -38,7 +38,9 @@ class _Waiting:
     """Bytes that are read when this body is, counted from the start: its place in the queue."""
     size: int
     peer: Peer
-    turn: asyncio.Future[None]
+    turn: asyncio.Future[bool]
+    """Whether the body is read. No exception: a future would keep it, with its traceback, and with that the
+    body, until the garbage collector comes."""
 
 
 class LargeBodies:
@@ -79,17 +81,18 @@ class LargeBodies:
             len(self._waiting) > self._waiting_max
             or sum(each.size for each in self._waiting) > self._waiting_bytes_max
         ):
-            self._waiting.pop().turn.set_exception(Overloaded)
-        await own.turn
+            self._waiting.pop().turn.set_result(False)
+        if not await own.turn:
+            raise Overloaded
 
     def _begin_next(self) -> None:
         while self._waiting:
             following = self._waiting.pop(0)
             if following.peer.has_left:
-                following.turn.set_exception(Overloaded)
+                following.turn.set_result(False)
                 continue
             self._read = following.finish
-            following.turn.set_result(None)
+            following.turn.set_result(True)
             return
         self._is_busy = False
 

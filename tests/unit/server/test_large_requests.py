@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -120,6 +121,29 @@ def test_bodies_beyond_the_bounds_are_rejected_at_once_the_last_first(run: Run) 
         assert bodies.begun == ["first", "shorter", "short"]
 
     run(scenario())
+
+
+def test_rejected_bodies_are_released_without_the_garbage_collector(run: Run) -> None:
+    async def scenario() -> None:
+        def requests() -> int:
+            return sum(type(each) is HttpRequest for each in gc.get_objects())
+
+        before = requests()
+        bodies = Bodies(waiting_max=1)
+        await asyncio.sleep(0)
+        for size in (300, 200, 100):
+            await bodies.send(str(size), size)
+        (await bodies.send("left", 50)).has_left = True
+        await bodies.end()
+        assert bodies.rejected == ["300", "200", "100", "left"]
+        assert requests() == before
+
+    gc.collect()
+    gc.disable()
+    try:
+        run(scenario())
+    finally:
+        gc.enable()
 
 
 def test_body_of_a_client_that_has_left_is_not_read(run: Run) -> None:
