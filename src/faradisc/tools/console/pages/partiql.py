@@ -76,15 +76,20 @@ async def partiql_page(session: Session) -> None:
         summary.text = f"{len(items):,} items, {units:g} units, {done} statements"
 
     async def explain() -> None:
-        found = statements(editor.value or "")
+        text = editor.value or ""
+        explanation = await explanation_of(text)
+        if text == (editor.value or ""):  # an answer to an older text may come later than that to this one
+            explained.text = explanation
+
+    async def explanation_of(text: str) -> str:
+        found = statements(text)
         source = source_of(found[0]) if found else None
         if source is None or is_write(found[0]):
-            explained.text = "This writes: it asks before it runs." if found and is_write(found[0]) else ""
-            return
+            return "This writes: it asks before it runs." if found and is_write(found[0]) else ""
         try:
-            explained.text = plan(found[0], await session.endpoint.describe(source[0]))
+            return plan(found[0], await session.endpoint.describe(source[0]))
         except (Failure, ValueError) as failure:
-            explained.text = str(failure)
+            return str(failure)
 
     async def run_selection() -> None:
         picked = await ui.run_javascript("return window.getSelection().toString()", timeout=5)
