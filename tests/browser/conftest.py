@@ -1,4 +1,9 @@
-"""A server, its console and a real browser. Without Chromium the tests are skipped."""
+"""A server, its console and a real browser. Without Chromium the tests are skipped.
+
+A page is never asserted at once but awaited: what a server sends to a page arrives in steps, so its heading
+may be there before its title. A test that fails in the browser all the same is run once more; the summary
+names it (RERUN).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,21 @@ import pytest
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 WAIT_MS = 20_000
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        for item in items:
+            if "browser" in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def expect(what: Any) -> Any:
+    """Returns Playwright's assertions of a page or of a part of it: they wait until they hold."""
+    from playwright.sync_api import expect as playwright_expect  # noqa: PLC0415 - with Chromium only
+
+    playwright_expect.set_options(timeout=WAIT_MS)
+    return playwright_expect(what)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import Served
+from browser.conftest import Served, expect
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
@@ -58,7 +58,7 @@ def test_a_table_is_created_and_deleted(page: Any, served: Served) -> None:
     assert described["KeySchema"] == [{"AttributeName": "id", "KeyType": "HASH"}]
     page.get_by_role("button", name="Delete").click()
     confirm = page.get_by_role("button", name="Delete table")
-    assert confirm.is_disabled()
+    expect(confirm).to_be_disabled()
     page.get_by_label("Type made-here to confirm").fill("made-here")
     confirm.click()
     page.get_by_role("heading", name="Tables").wait_for()

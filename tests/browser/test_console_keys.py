@@ -15,6 +15,8 @@ from typing import Any
 import boto3
 import pytest
 
+from browser.conftest import expect
+
 pytestmark = pytest.mark.slow
 
 POLICY = {
@@ -138,7 +140,7 @@ def test_a_key_with_few_rights_is_shown_what_it_may_see(page: Any, guarded: Guar
     page.get_by_text("1 items, 1 examined").wait_for()
     page.locator(".caller", has_text="user/alice").wait_for()
     # A session of GetSessionToken may not ask IAM: its buttons stay on until something was denied.
-    assert page.get_by_role("button", name="New item").is_disabled() == (who == "user")
+    expect(page.get_by_role("button", name="New item")).to_be_enabled(enabled=who == "session")
     page.goto(f"{guarded.console}/tables/games/throughput")
     page.get_by_text("whose admin API this key may use").wait_for()
     page.goto(f"{guarded.console}/tables/games/backups")

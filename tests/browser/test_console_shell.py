@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import Served
+from browser.conftest import Served, expect
 from browser.test_console import create, open_items
 
 
@@ -19,14 +20,14 @@ def test_links_and_back_change_the_page_without_loading_another(page: Any, serve
     page.evaluate("window.sameDocument = true")
     page.get_by_role("link", name="Backups", exact=True).click()
     page.get_by_role("heading", name="shell-one / Backups").wait_for()
-    assert page.get_by_role("link", name="Backups", exact=True).get_attribute("aria-current") == "page"
+    expect(page.get_by_role("link", name="Backups", exact=True)).to_have_attribute("aria-current", "page")
     page.get_by_role("link", name="PartiQL").click()
     page.get_by_role("heading", name="PartiQL").wait_for()
     page.go_back()
     page.get_by_role("heading", name="shell-one / Backups").wait_for()
     page.go_forward()
     page.get_by_role("heading", name="PartiQL").wait_for()
-    assert page.title() == "PartiQL · Faradisc"
+    expect(page).to_have_title("PartiQL · Faradisc")
     assert page.evaluate("window.sameDocument")
 
 
@@ -41,13 +42,13 @@ def test_the_address_holds_the_query(page: Any, served: Served) -> None:
     page.get_by_label("sk (S)").fill("2")
     page.get_by_role("button", name="Run").click()
     page.get_by_text("2 items, 2 examined").wait_for()
-    assert "partition=p&sort=2&op=%3E%3D" in page.url
+    expect(page).to_have_url(re.compile("partition=p&sort=2&op=%3E%3D"))
     page.reload()
     page.get_by_text("2 items, 2 examined").wait_for()
-    assert page.get_by_label("sk (S)").input_value() == "2"
+    expect(page.get_by_label("sk (S)")).to_have_value("2")
     page.go_back()
     page.get_by_text("3 items, 3 examined").wait_for()
-    assert page.get_by_label("pk (S)").input_value() == ""
+    expect(page.get_by_label("pk (S)")).to_have_value("")
 
 
 @pytest.mark.slow
@@ -59,6 +60,7 @@ def test_the_palette_is_led_by_arrows_and_has_actions(page: Any, served: Served)
     page.get_by_label("Page or table").fill("pltb")
     page.get_by_role("option").first.wait_for()
     page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("option").nth(1)).to_have_attribute("aria-selected", "true")
     wanted = page.locator("[role=option][aria-selected=true] span").first.inner_text()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name=wanted).wait_for()
@@ -84,7 +86,7 @@ def test_the_rail_groups_and_finds_tables(page: Any, served: Served) -> None:
     page.goto(f"{served.console}/tables/group-b/items")
     rail = page.get_by_role("navigation", name="Tables")
     rail.get_by_role("link", name="group-b").first.wait_for()
-    assert rail.locator("summary", has_text="group").count() == 1
+    expect(rail.locator("summary", has_text="group")).to_have_count(1)
     filtering = page.get_by_label("Filter the rail")
     if filtering.count():
         filtering.fill("roup-c")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import Served
+from browser.conftest import Served, expect
 from browser.test_console import create, open_items
 
 KEY = {"pk": {"S": "a"}, "sk": {"S": "b"}}
@@ -46,7 +46,7 @@ def test_staged_changes_are_not_lost_without_a_question(page: Any, served: Serve
     answer(page, "Stay here")
     page.go_back()
     answer(page, "Stay here")
-    assert page.url.endswith("/tables/held/items")
+    expect(page).to_have_url(re.compile("/tables/held/items$"))
     review.wait_for()
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
@@ -92,8 +92,7 @@ def test_a_review_shows_every_path_whole(page: Any, served: Served) -> None:
     page.get_by_role("button", name="Stage change").click()
     page.get_by_role("button", name="Review 1 changes").click()
     page.get_by_text(f"13 {LONG}", exact=True).wait_for()
-    changes = page.locator(".difference > *").all_inner_texts()
-    assert changes == ["home.street", f"12 {LONG}", f"13 {LONG}"]
+    expect(page.locator(".difference > *")).to_have_text(["home.street", f"12 {LONG}", f"13 {LONG}"])
 
 
 def test_a_conflict_shows_three_sides_and_keeps_the_change(page: Any, served: Served) -> None:
@@ -102,11 +101,11 @@ def test_a_conflict_shows_three_sides_and_keeps_the_change(page: Any, served: Se
     page.get_by_role("button", name="Review 1 changes").click()
     page.get_by_role("button", name="Write", exact=True).click()
     page.get_by_role("heading", name="has changed since it was read").wait_for()
-    sides = page.locator(".difference.three > *").all_inner_texts()
-    assert sides[4:] == ["n", "1", "7", "2", "other", "old", "new", "old"]
+    sides = ["n", "1", "7", "2", "other", "old", "new", "old"]
+    expect(page.locator(".difference.three > *:nth-child(n + 5)")).to_have_text(sides)
     page.get_by_role("button", name="Apply my change to theirs").click()
     page.get_by_text("1 change, each on the condition").wait_for()
-    assert page.locator(".difference:not(.three) > *").all_inner_texts() == ["n", "7", "2"]
+    expect(page.locator(".difference:not(.three) > *")).to_have_text(["n", "7", "2"])
     page.get_by_role("button", name="Write", exact=True).click()
     page.get_by_text("1 written").wait_for()
     item = served.dynamodb.get_item(TableName="contested", Key=KEY)["Item"]
@@ -120,13 +119,15 @@ def test_buttons_say_what_they_act_on(page: Any, served: Served) -> None:
         served.dynamodb.put_item(TableName="picked", Item={"pk": {"S": at}, "sk": {"S": "s"}})
     open_items(page, served, "picked")
     buttons = [page.get_by_role("button", name=name) for name in ("Edit", "Duplicate", "Delete")]
-    assert [button.is_enabled() for button in buttons] == [False, False, False]
+    for button in buttons:
+        expect(button).to_be_disabled()
     rows = page.locator(".ag-pinned-left-cols-container .ag-row input")
     rows.nth(0).check()
-    page.locator("button:has-text('Edit'):not([disabled])").wait_for()
+    expect(buttons[0]).to_be_enabled()
     rows.nth(1).check()
     page.get_by_role("button", name="Delete 2").wait_for()
-    assert [button.is_enabled() for button in buttons] == [False, False, True]
+    for button, enabled in zip(buttons, (False, False, True), strict=True):
+        expect(button).to_be_enabled(enabled=enabled)
 
 
 @pytest.mark.slow
@@ -158,7 +159,7 @@ def test_the_editor_fits_a_phone_and_escape_asks(browser: Any, served: Served) -
     page.get_by_role("gridcell", name="a", exact=True).dblclick()
     button = page.get_by_role("button", name="Stage change")
     button.wait_for()
-    page.wait_for_function("document.querySelectorAll('.form-row').length === 11")
+    expect(page.locator(".form-row")).to_have_count(11)
     box = button.bounding_box()
     assert box["y"] + box["height"] <= 700
     assert page.locator(".form-row > *").first.bounding_box()["width"] > 150
@@ -203,12 +204,12 @@ def test_messages_are_few_can_be_closed_and_leave_the_grid_free(page: Any, serve
         page.locator(".cm-content").fill(f"SELECT * FROM gone{at}")
         page.get_by_role("button", name="Run", exact=True).click()
         page.locator(".message").get_by_text(f"gone{at}").wait_for()
-    assert page.locator(".message").count() == 3
+    expect(page.locator(".message")).to_have_count(3)
     box = page.locator(".messages").bounding_box()
     assert box["x"] > 640 and box["x"] + box["width"] <= 1280
     for left in (2, 1, 0):
         page.get_by_role("button", name="Close message").last.click()
-        page.wait_for_function(f"document.querySelectorAll('.message').length === {left}")
+        expect(page.locator(".message")).to_have_count(left)
 
 
 def test_partiql_runs_by_keys_and_forgets_old_results_after_an_error(page: Any, served: Served) -> None:
@@ -220,13 +221,13 @@ def test_partiql_runs_by_keys_and_forgets_old_results_after_an_error(page: Any, 
     page.get_by_text("The test of n comes after that").wait_for()
     editor.press("Control+Enter")
     page.get_by_text("1 items, 0.5 units").wait_for()
-    assert editor.inner_text().count("\n") == 0
+    expect(page.locator(".cm-line")).to_have_count(1)
     editor.fill("SELEC * FROM typed")
     editor.press("Control+Enter")
     page.locator(".message").wait_for()
     assert page.get_by_text("These statements write").count() == 0
     page.get_by_text("1 items").wait_for(state="hidden")
-    assert page.locator(".grid").is_hidden()
+    expect(page.locator(".grid")).to_be_hidden()
 
 
 @pytest.mark.slow
@@ -245,7 +246,7 @@ def test_a_page_follows_a_table_until_it_is_ready(page: Any, served: Served) -> 
     page.goto(f"{served.console}/tables/source/backups")
     page.get_by_label("Name").fill("second")
     page.get_by_role("button", name="Back up").click()
-    page.wait_for_function("document.querySelectorAll('.dot.available').length === 2")
+    expect(page.locator(".dot.available")).to_have_count(2)
 
 
 @pytest.mark.slow
@@ -279,7 +280,7 @@ def test_limits_show_the_profile_of_the_server_and_a_split_keeps_its_keys(page: 
     page.get_by_text("Profile aws:30/10").wait_for()
     page.get_by_role("button", name="Limits").click()
     page.get_by_text("Now aws:30/10, the server's own profile.").wait_for()
-    assert page.get_by_label("Profile of this table").input_value() == ""
+    expect(page.get_by_label("Profile of this table")).to_have_value("")
     page.get_by_label("Partitions, at least").fill("9")
     page.get_by_role("button", name="Change", exact=True).click()
     page.get_by_text("Partitions (9)").wait_for()
@@ -305,4 +306,4 @@ def test_an_entity_has_one_name_by_every_index(page: Any, served: Served) -> Non
     page.get_by_label("View by").click()
     page.get_by_role("option", name="by-kind").click()
     page.get_by_text("STATE#…").wait_for()
-    assert page.locator(".entity").all_inner_texts() == ["Order"]
+    expect(page.locator(".entity")).to_have_text(["Order"])
