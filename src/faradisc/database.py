@@ -145,6 +145,7 @@ class Database:
             metrics_of=lambda place: catalog.throughput.registry(place).metrics,
             execute=self.execute,
         )
+        backend.replicas.scaling = self.other_services.replica_scaling
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
         self.administration = Administration(backend, self._sweeper, self.work)
         """The operations of administrators."""
@@ -295,7 +296,7 @@ class Database:
         await periods.load()
         links = Links(settings.replication_lag_ms, settings.replication_seed)
         regions = tuple(filter(None, map(str.strip, settings.regions.split(","))))
-        replicas = Replicas(store, catalog, clock, links, regions)
+        replicas = Replicas(store, catalog, clock, links, regions=regions, encryption=encryption)
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
             store,

@@ -23,11 +23,12 @@ def test_a_replica_has_the_items_and_is_shown_by_both(regions: Regions) -> None:
         regions.put(US, f"k{number}", number)
     described = regions.update(regions.us, Create={"RegionName": EU})
     assert described["TableStatus"] == "UPDATING"
-    assert described["Replicas"] == [{"RegionName": EU, "ReplicaStatus": "CREATING"}]
+    mode = {"GlobalTableSettingsReplicationMode": "ENABLED_WITH_OVERRIDES"}
+    assert described["Replicas"] == [{"RegionName": EU, "ReplicaStatus": "CREATING", **mode}]
     for region, other in ((US, EU), (EU, US)):
         shown = regions.describe(region)
         assert shown["TableStatus"] == "ACTIVE"
-        assert shown["Replicas"] == [{"RegionName": other, "ReplicaStatus": "ACTIVE"}]
+        assert shown["Replicas"] == [{"RegionName": other, "ReplicaStatus": "ACTIVE", **mode}]
         assert shown["GlobalTableVersion"] == "2019.11.21"
         assert shown["TableArn"] == f"arn:aws:dynamodb:{region}:000000000000:table/{TABLE}"
         assert shown["StreamSpecification"] == {
@@ -104,15 +105,6 @@ def test_a_table_of_the_name_is_no_replica(regions: Regions) -> None:
         f"Failed to create a the new replica of table with name: ‘{TABLE}’ because one or more "
         "replicas already existed as tables."
     ):
-        regions.update(regions.us, Create={"RegionName": EU})
-
-
-def test_a_provisioned_table_has_no_replicas(regions: Regions) -> None:
-    units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
-    regions.us.create_table(
-        TableName=TABLE, **{**schema("p:S"), "BillingMode": "PROVISIONED", "ProvisionedThroughput": units}
-    )
-    with invalid("Table write capacity should either be Pay-Per-Request or AutoScaled."):
         regions.update(regions.us, Create={"RegionName": EU})
 
 
@@ -273,7 +265,6 @@ def test_what_is_not_supported_says_so(regions: Regions) -> None:
     regions.create()
     for members in (
         {"ReplicaUpdates": [{"Create": {"RegionName": EU}}], "MultiRegionConsistency": "STRONG"},
-        {"ReplicaUpdates": [{"Create": {"RegionName": EU, "KMSMasterKeyId": "key"}}]},
         {
             "ReplicaUpdates": [
                 {"Disassociate": {"RegionName": US, "DisassociationMode": "WAIT_FOR_REPLICATION"}}

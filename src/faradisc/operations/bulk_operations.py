@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.exchange.task_store import BULK, Task
+from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.errors import (
     IdempotentParameterMismatchException,
     ResourceInUseException,
@@ -51,6 +52,8 @@ async def start_bulk_put_items(backend: Backend, call: Call) -> dict[str, Any]:
     check_libraries(given["InputFormat"], given.get("InputCompressionType", "NONE"))
     check_encryption(locations, output)
     table = backend.table_for_data(call, request["TableName"])
+    if ReplicaGroup.of(table.state) is not None:
+        raise ValidationException(f"Bulk operations are not supported for Global Tables: {table.name}")
     if table.changing_index is not None:
         raise ResourceInUseException(
             f"Attempt to change a resource which is still in use: Table is being updated: {table.name}"

@@ -117,6 +117,7 @@ _LIST = (
         UpdateGlobalTable="global table",
         UpdateGlobalTableSettings="global table",
         DescribeTableReplicaAutoScaling="table",
+        UpdateTableReplicaAutoScaling="table",
     ),
     # Items
     Operation("PutItem", "table", wording=Wording.NEW, enveloped=True),
@@ -198,6 +199,6 @@ have made only when a table is missing, has changed or does not fit the request.
 
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _LIST}
 
-_TASKS = re.compile("Backup|Bulk|Export|Import|Restore")
+_TASKS = re.compile("AutoScaling|Backup|Bulk|Export|Import|Restore")
 FOLLOW_ALL = frozenset(filter(_TASKS.search, OPERATIONS))
 """Operations that use more than tables: they first take over everything that other nodes have changed."""

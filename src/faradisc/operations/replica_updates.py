@@ -3,8 +3,8 @@
 Checks: actions -> regions -> the table -> not in use -> the action against the group. The request changes the
 group only; engine/replication/ does the rest.
 
-Sources: errors.md section 6.11; new-features.md section 12. Assumed: the texts for streams
-of another view type, unknown indexes, and overrides of provisioned throughput.
+Sources: errors.md section 6.11; new-features.md sections 12 and 14. Assumed: the texts for streams
+of another view type, unknown indexes, overrides of the other billing mode, keys, and bulk operations.
 """
 
 from __future__ import annotations
@@ -12,18 +12,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from faradisc.engine.exchange.task_store import BULK
 from faradisc.engine.replication.group import VIEW_TYPE
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
 from faradisc.engine.tables.state import DAY_NS, StreamSetting, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import check_exists
+from faradisc.engine.tables.throughput_members import REMOVED
 from faradisc.errors import ResourceInUseException, UnsupportedOperation, ValidationException
 from faradisc.operations.call import Backend, Call
 
-_SHARED: Final = ("GlobalSecondaryIndexUpdates", "TableClass", "OnDemandThroughput")
+_SHARED: Final = (
+    *("GlobalSecondaryIndexUpdates", "VectorIndexUpdates", "TableClass", "OnDemandThroughput"),
+    *("BillingMode", "ProvisionedThroughput"),
+)
 """The changes of UpdateTable that all replicas get."""
-NOT_ON_DEMAND: Final = "Table write capacity should either be Pay-Per-Request or AutoScaled."
 _IN_USE: Final = "The resource which you are attempting to change is in use."
 _SOURCE: Final = (
     "Replica cannot be deleted because it has acted as a source region for new replica(s) being added to the "
@@ -73,6 +77,8 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
             f"the following regions: [{', '.join(regions)}]"
         )
 
+    key_arn = await _change_key(backend, table, kind, members)
+
     def change(state: TableState) -> bool:
         check_exists(state)
         group = ReplicaGroup.of(state)
@@ -84,7 +90,7 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
             raise ResourceInUseException(_IN_USE)
         replica = group.find(region)
         if kind == "Create":
-            _create(backend, state, group, members, now_ns)
+            _create(backend, state, group, members, now_ns).key_arn = key_arn
         elif replica is None:
             raise ValidationException(
                 "Update global table operation failed because one or more replicas were not part of the "
@@ -98,6 +104,7 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
                 group.replicas.remove(replica)  # its creation has failed
         else:
             _override(state, replica, members)
+            replica.key_arn = key_arn or replica.key_arn
             replica.status = "UPDATING"
         group.revision += 1
         group.put(state)
@@ -106,9 +113,45 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
     return await backend.catalog.update(table, change)
 
 
+async def _change_key(backend: Backend, table: Table, kind: str, members: Mapping[str, Any]) -> str | None:
+    """Returns the ARN of the master key of a replica that is added; changes that of one that exists.
+
+    All replicas are encrypted with a key of their own, or none is. Raises ValidationException, KeyDenied.
+    """
+    region, state = members["RegionName"], table.state
+    sealed = state.sealing is not None and state.sealing.enabled
+    if not sealed and "KMSMasterKeyId" in members:
+        raise invalid("KMSMasterKeyId cannot be specified for a replica of a table without a key of its own")
+    if not sealed or kind not in ("Create", "Update"):
+        return None
+    key = {"Enabled": True, "SSEType": "KMS"}
+    if "KMSMasterKeyId" in members:
+        key["KMSMasterKeyId"] = members["KMSMasterKeyId"]
+    if kind == "Create":
+        sealing = await backend.encryption.of_new_table(key, table.name, region, state.account)
+        return None if sealing is None else sealing.key_arn
+    group = ReplicaGroup.of(state)
+    copy = None if group is None else backend.replicas.copies(state, group).get(region)
+    if copy is None or "KMSMasterKeyId" not in members:
+        return None
+    change = await backend.encryption.change_of(copy, key)
+    assert change is not None, "a key is given"
+    changed = await backend.catalog.update(copy, change)
+    return None if changed.state.sealing is None else changed.state.sealing.key_arn
+
+
+def check_scaled(backend: Backend, state: TableState) -> None:
+    """Raises ValidationException where the write units of a table or of an index are not scaled."""
+    scaling = backend.replicas.scaling()
+    if not scaling.is_scaled(state, None, "Write"):
+        raise ValidationException("Table write capacity should either be Pay-Per-Request or AutoScaled.")
+    if not all(scaling.is_scaled(state, index.name, "Write") for index in state.global_indexes):
+        raise ValidationException("GSI write capacity should either be Pay-Per-Request or AutoScaled.")
+
+
 def _create(
     backend: Backend, state: TableState, group: ReplicaGroup, members: Mapping[str, Any], now_ns: int
-) -> None:
+) -> Replica:
     region = members["RegionName"]
     if group.find(region) is not None or backend.replicas.at(state, region) is not None:
         raise ValidationException(
@@ -116,15 +159,9 @@ def _create(
             "replicas already existed as tables."
         )
     if not state.on_demand:
-        raise ValidationException(NOT_ON_DEMAND)
-    if state.sealing is not None or "KMSMasterKeyId" in members:
-        raise UnsupportedOperation(
-            "ReplicaUpdates: this version of Faradisc does not replicate encrypted tables"
-        )
-    if state.vector_indexes:
-        raise UnsupportedOperation(
-            "ReplicaUpdates: this version of Faradisc does not replicate tables with vector indexes"
-        )
+        check_scaled(backend, state)
+    if any(task.table_arn == state.arn for task in backend.exchange.tasks.running(BULK)):
+        raise ResourceInUseException(f"A bulk operation of the table is in progress: {state.name}")
     if state.stream is None:
         state.stream = StreamSetting(VIEW_TYPE)
     elif state.stream.view_type != VIEW_TYPE:
@@ -132,19 +169,18 @@ def _create(
     replica = Replica(region, "CREATING", now_ns, source=state.region)
     _override(state, replica, members)
     group.replicas.append(replica)
+    return replica
 
 
 def _override(state: TableState, replica: Replica, members: Mapping[str, Any]) -> None:
     """Takes over the settings that a replica has of its own."""
     indexes = {index.name for index in state.global_indexes}
+    other = "ProvisionedThroughputOverride" if state.on_demand else "OnDemandThroughputOverride"
     for of in (members, *members.get("GlobalSecondaryIndexes", ())):
-        if "ProvisionedThroughputOverride" in of:
-            raise invalid(
-                "ProvisionedThroughputOverride cannot be specified when BillingMode is PAY_PER_REQUEST"
-            )
-    if "KMSMasterKeyId" in members:
-        raise UnsupportedOperation("KMSMasterKeyId: this version of Faradisc does not encrypt replicas")
+        if other in of:
+            raise invalid(f"{other} cannot be specified when BillingMode is {state.billing_mode}")
     replica.table_class = members.get("TableClassOverride", replica.table_class)
+    replica.read_units = _read_units(members, replica.read_units)
     maximum = members.get("OnDemandThroughputOverride", {})
     replica.max_read = _units(maximum, replica.max_read)
     for each in members.get("GlobalSecondaryIndexes", ()):
@@ -154,6 +190,14 @@ def _override(state: TableState, replica: Replica, members: Mapping[str, Any]) -
         units = _units(each.get("OnDemandThroughputOverride", {}), replica.index_max_read.get(name))
         if units is not None:
             replica.index_max_read[name] = units
+        reads = _read_units(each, replica.index_read_units.get(name))
+        if reads is not None:
+            replica.index_read_units[name] = reads
+
+
+def _read_units(members: Mapping[str, Any], present: int | None) -> int | None:
+    units: int | None = members.get("ProvisionedThroughputOverride", {}).get("ReadCapacityUnits", present)
+    return units
 
 
 def _units(given: Mapping[str, int], present: int | None) -> int | None:
@@ -191,11 +235,58 @@ def check_shared(backend: Backend, state: TableState, request: Mapping[str, Any]
         raise ResourceInUseException(_IN_USE)
     if "StreamSpecification" in request and not request["StreamSpecification"]["StreamEnabled"]:
         raise invalid("Disabling Stream is not allowed for a Global Table replica.")
-    if request.get("BillingMode") == "PROVISIONED":
-        raise ValidationException(NOT_ON_DEMAND)
-    for member in ("SSESpecification", "VectorIndexUpdates"):
-        if member in request:
-            raise UnsupportedOperation(f"{member}: this version of Faradisc does not change it of a replica")
+    mode = request.get("BillingMode", state.billing_mode)
+    if mode != state.billing_mode:
+        if mode == "PROVISIONED":
+            check_scaled(backend, state)
+        for replica in group.replicas:
+            replica.use_mode(mode)
+    if "SSESpecification" in request:
+        _check_key_only(state, request["SSESpecification"])
     if any(member in request for member in (*_SHARED, "TimeToLiveSpecification")):
+        _take_own(backend, state, group.find(state.region), request)
         group.revision += 1
         group.put(state)
+
+
+def _check_key_only(state: TableState, specification: Mapping[str, Any]) -> None:
+    """A replica may change its key, and not whether it has one. Raises ValidationException."""
+    sealed = state.sealing is not None and state.sealing.enabled
+    if sealed != ("SSEType" in specification or bool(specification.get("Enabled"))):
+        raise invalid("The encryption type of a Global Table replica cannot be changed")
+
+
+def _take_own(backend: Backend, state: TableState, own: Replica | None, request: Mapping[str, Any]) -> None:
+    """Keeps what a replica has of its own equal to what its own region is asked for. Reads that are scaled
+    there are its own, for other regions have other readers."""
+    if own is None:
+        return
+
+    def own_reads(throughput: Mapping[str, int], present: int | None, index: str | None) -> int | None:
+        reads = throughput.get("ReadCapacityUnits")
+        if reads is None or (
+            present is None and not backend.replicas.scaling().is_scaled(state, index, "Read")
+        ):
+            return present
+        return reads
+
+    own.read_units = own_reads(request.get("ProvisionedThroughput", {}), own.read_units, None)
+    if own.max_read is not None:
+        maximum = request.get("OnDemandThroughput", {}).get("MaxReadRequestUnits", own.max_read)
+        own.max_read = None if maximum == REMOVED else maximum
+    for update in request.get("GlobalSecondaryIndexUpdates", ()):
+        if "Delete" in update:
+            own.forget_index(update["Delete"]["IndexName"])
+        changed = update.get("Update")
+        if changed is None:
+            continue
+        name = changed["IndexName"]
+        reads = own_reads(changed.get("ProvisionedThroughput", {}), own.index_read_units.get(name), name)
+        if reads is not None:
+            own.index_read_units[name] = reads
+        if name in own.index_max_read:
+            maximum = changed.get("OnDemandThroughput", {}).get("MaxReadRequestUnits")
+            if maximum == REMOVED:
+                del own.index_max_read[name]
+            elif maximum is not None:
+                own.index_max_read[name] = maximum

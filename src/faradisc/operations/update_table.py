@@ -23,7 +23,8 @@ from faradisc.engine.tables.definition import (
     reject_unsupported,
 )
 from faradisc.engine.tables.description import describe_table
-from faradisc.engine.tables.state import DAY_NS, StreamSetting, TableState
+from faradisc.engine.tables.replicas import WITH_OVERRIDES
+from faradisc.engine.tables.state import DAY_NS, REPLICATION, StreamSetting, TableState
 from faradisc.engine.tables.vector_definition import (
     change_vector_indexes,
     check_one_operation,
@@ -69,6 +70,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
         check_shared(backend, state, request)
         changed = _change_table_class(state, request, now_ns)
         changed = _change_stream(state, request) or changed
+        _change_settings_replication(state, request)
         if "DeletionProtectionEnabled" in request:
             state.deletion_protection = request["DeletionProtectionEnabled"]
         changed = throughput.change(state) or changed
@@ -208,6 +210,21 @@ def _change_stream(state: TableState, request: Mapping[str, Any]) -> bool:
         state.stream = None
     state.pending.stream = "ENABLE" if enables else "DISABLE"
     return True
+
+
+def _change_settings_replication(state: TableState, request: Mapping[str, Any]) -> None:
+    """Raises ValidationException."""
+    mode = request.get("GlobalTableSettingsReplicationMode")
+    if mode is None:
+        return
+    if REPLICATION in state.features and not state.features[REPLICATION].dropped:
+        raise invalid("GlobalTableSettingsReplicationMode cannot be changed for a Global Table replica")
+    if mode == WITH_OVERRIDES:
+        raise ValidationException(
+            f"Value '{mode}' at 'GlobalTableSettingsReplicationMode' failed to satisfy constraint: Only "
+            "ENABLED and DISABLED settings replication are supported for a Regional Table."
+        )
+    state.settings_replication = mode
 
 
 def _change_table_class(state: TableState, request: Mapping[str, Any], now_ns: int) -> bool:

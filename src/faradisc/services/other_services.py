@@ -23,6 +23,7 @@ from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
     from faradisc.engine.cluster.broadcast import Broadcast
+    from faradisc.services.autoscaling.replicas import ReplicaAutoScaling
     from faradisc.services.autoscaling.service import AutoScaling
     from faradisc.services.cloudwatch.service import CloudWatch
 
@@ -110,6 +111,11 @@ class OtherServices:
 
         assert service == SCALING.name, service
         return _Executor(autoscaling, of_autoscaling.OPERATIONS, self._before)
+
+    def replica_scaling(self) -> ReplicaAutoScaling:
+        from faradisc.services.autoscaling.replicas import ReplicaAutoScaling  # noqa: PLC0415 - see the top
+
+        return ReplicaAutoScaling(self._services()[1])
 
     async def _scale(self) -> bool:
         return False if self._autoscaling is None else await self._autoscaling.autoscaler.step()

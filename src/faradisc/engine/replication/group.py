@@ -11,26 +11,26 @@ UPDATING or DELETING from then on, and the revision rises. This job does what fo
 While a replica is filled, writes go on: they are in the logs, which it gets too. A filled item comes with the
 stamp of its last writer, or the time 0, so whatever arrives later is right.
 
-Source: new-features.md section 12. Assumed, after the service's documentation of global tables: indexes, time
-to live and maximum throughput are common; table class and the maximum of reads can differ; deletion
-protection, tags, recovery and policies belong to each replica.
+What replicas have in common is in sharing.py. Source: new-features.md section 12.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Protocol
 
 from faradisc.clock import Clock
 from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.derived.replication import Replication, replication_of, stamp_of
+from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.jobs.walk import Walk
 from faradisc.engine.replication.delivery import Arrival, ReplicaDelivery, apply_arrivals, waiting
 from faradisc.engine.replication.links import Links
+from faradisc.engine.replication.sharing import share_settings
 from faradisc.engine.replication.tombstones import Tombstones
+from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
 from faradisc.engine.tables.state import (
@@ -43,7 +43,12 @@ from faradisc.engine.tables.state import (
 )
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
-from faradisc.errors import LimitExceededException, ResourceInUseException, ResourceNotFoundException
+from faradisc.errors import (
+    LimitExceededException,
+    ResourceInUseException,
+    ResourceNotFoundException,
+    ValidationException,
+)
 from faradisc.model.codec import item_record
 from faradisc.storage.api import Store
 
@@ -52,15 +57,44 @@ OWNER = "replica"
 VIEW_TYPE = "NEW_AND_OLD_IMAGES"
 
 
+class ReplicaScaling(Protocol):
+    """Auto scaling of replicas, which is another service (services/autoscaling/replicas.py)."""
+
+    def is_scaled(self, table: TableState, index: str | None, direction: str) -> bool:
+        """Whether the units of a table (None) or global index are scaled. direction: Read or Write."""
+
+    def describe(self, table: TableState, region: str, index: str | None, direction: str) -> dict[str, Any]:
+        """Returns AutoScalingSettingsDescription of one replica."""
+
+    async def update(
+        self, table: TableState, region: str, index: str | None, direction: str, settings: Mapping[str, Any]
+    ) -> None:
+        """Applies AutoScalingSettingsUpdate to one replica. Raises ValidationException."""
+
+    async def give(self, table: TableState, replica: Replica) -> None:
+        """Gives a new replica the scaling of a table, but not of what the replica has of its own."""
+
+
 class Replicas:
     """All global tables of a database."""
 
+    scaling: Callable[[], ReplicaScaling]
+    """Set by the database, which creates that service when it is first needed."""
+
     def __init__(
-        self, store: Store, catalog: Catalog, clock: Clock, links: Links, regions: tuple[str, ...]
+        self,
+        store: Store,
+        catalog: Catalog,
+        clock: Clock,
+        links: Links,
+        *,
+        regions: tuple[str, ...],
+        encryption: Encryption,
     ) -> None:
         """regions: those that exist; none: all."""
         self._store = store
         self._catalog = catalog
+        self._encryption = encryption
         self._delivery = ReplicaDelivery(store, clock, links)
         self._tombstones = Tombstones(store, clock)
         self.links = links
@@ -96,11 +130,12 @@ class Replicas:
             if table.state.status == INACCESSIBLE:
                 continue
             # A table that was deleted or changed meanwhile: the next step finds what it is then.
-            with suppress(ResourceNotFoundException, ResourceInUseException):
+            # A key that cannot be used any more: its table waits.
+            with suppress(ResourceNotFoundException, ResourceInUseException, KeyDenied):
                 copies = self.copies(table.state, replication.group)
                 busy = await self._live(table, copies) or busy
                 targets = [
-                    copies.get(each.region)
+                    _accessible(copies.get(each.region))
                     for each in replication.group.replicas
                     if each.region != table.state.region
                     and each.status not in ("DELETING", "CREATION_FAILED")
@@ -143,8 +178,7 @@ class Replicas:
 
                 def change(state: TableState, group: ReplicaGroup = group) -> bool:
                     group.put(state)
-                    share_settings(leader.newest.state, state, group)
-                    return False
+                    return share_settings(leader.newest.state, state, group)
 
                 await self._catalog.update(copy, change, while_in_use=True)
                 return True
@@ -197,12 +231,22 @@ class Replicas:
             settings["ttl"] = TtlState(state.ttl.attribute, True, state.ttl.changed_ns, UNASSIGNED, False)
         definition = restored_definition(state, {})
         definition.maximum = [replica.max_read or definition.maximum[0], definition.maximum[1]]
+        definition.units = (replica.read_units or definition.units[0], definition.units[1])
         for index in definition.global_indexes:
             own = replica.index_max_read.get(index.name)
             index.on_demand_maximum = [own or index.on_demand_maximum[0], index.on_demand_maximum[1]]
+            reads = replica.index_read_units.get(index.name)
+            index.throughput.read_units = reads or index.throughput.read_units
+        if not state.on_demand:
+            await self.scaling().give(state, replica)
         try:
+            if replica.key_arn is not None:
+                key = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": replica.key_arn}
+                settings["sealing"] = await self._encryption.of_new_table(
+                    key, table.name, replica.region, state.account
+                )
             await self._catalog.create(table.name, replica.region, state.account, definition, settings)
-        except (ResourceInUseException, LimitExceededException) as error:
+        except (ResourceInUseException, LimitExceededException, ValidationException, KeyDenied) as error:
             text = error.message or error.wire_name()
 
             def failed(group: ReplicaGroup, failing: Replica) -> None:
@@ -272,6 +316,10 @@ def _revision(table: Table) -> int:
     return 0 if group is None else group.revision
 
 
+def _accessible(table: Table | None) -> Table | None:
+    return None if table is None or table.state.status == INACCESSIBLE else table
+
+
 def _activate(group: ReplicaGroup, replica: Replica) -> None:
     replica.status = "ACTIVE"
 
@@ -284,48 +332,3 @@ def change_group(state: TableState, region: str, change: Callable[[ReplicaGroup,
         change(group, replica)
         group.revision += 1
         group.put(state)
-
-
-def share_settings(leader: TableState, state: TableState, group: ReplicaGroup) -> None:
-    """Gives a replica the settings that all have in common. What one has of its own, others do not get."""
-    theirs, own = group.find(leader.region), group.find(state.region)
-    if theirs is None or own is None:
-        return
-    shared_class = leader.pending.table_class or leader.table_class
-    wanted_class = own.table_class or (None if theirs.table_class else shared_class)
-    state.table_class = wanted_class or state.table_class
-    _share_maximum(leader.on_demand_maximum, state.on_demand_maximum, theirs.max_read, own.max_read)
-    ttl, present = leader.ttl, state.ttl
-    if ttl is not None and (ttl.enabled or present is not None):
-        same = present is not None and (present.enabled, present.attribute) == (ttl.enabled, ttl.attribute)
-        if not same:
-            state.ttl = replace(
-                ttl,
-                resource=UNASSIGNED if ttl.enabled else None,
-                filled=False,
-                previous_resource=None if present is None else present.resource,
-            )
-    state.definitions += [each for each in leader.definitions if each not in state.definitions]
-    ours = {index.name: index for index in state.global_indexes}
-    wanted = {index.name: index for index in leader.global_indexes if index.status != "DELETING"}
-    for name, index in wanted.items():
-        if name not in ours:
-            ours[name] = replace(deepcopy(index), resource=UNASSIGNED, status="CREATING", until_ns=None)
-            state.global_indexes.append(ours[name])
-        before, after = theirs.index_max_read.get(name), own.index_max_read.get(name)
-        maximum = leader.pending.index_maximum.get(name, index.on_demand_maximum)
-        _share_maximum(maximum, ours[name].on_demand_maximum, before, after)
-    for name, index in ours.items():
-        if name not in wanted:
-            index.status = "DELETING"
-
-
-def _share_maximum(
-    leader: list[int | None], own: list[int | None], their_read: int | None, own_read: int | None
-) -> None:
-    """Shares an on-demand maximum: of writes always, of reads unless one of the two has its own."""
-    own[1] = leader[1]
-    if own_read is not None:
-        own[0] = own_read
-    elif their_read is None:
-        own[0] = leader[0]

@@ -14,6 +14,8 @@ from typing import Any, Final
 from faradisc.engine.tables.state import REPLICATION, FeatureState, TableState
 
 VERSION: Final = "2019.11.21"
+WITH_OVERRIDES: Final = "ENABLED_WITH_OVERRIDES"
+"""How replicas of one account share their settings: that is GlobalTableSettingsReplicationMode."""
 
 
 @dataclass(slots=True)
@@ -33,21 +35,50 @@ class Replica:
     max_read: int | None = None
     """Its own on-demand maximum of reads."""
     index_max_read: dict[str, int] = field(default_factory=dict)
+    read_units: int | None = None
+    """Its own provisioned reads."""
+    index_read_units: dict[str, int] = field(default_factory=dict)
+    key_arn: str | None = None
+    """The master key of an encrypted replica."""
+
+    def use_mode(self, mode: str) -> None:
+        """Forgets what it had of its own in the other billing mode."""
+        if mode == "PAY_PER_REQUEST":
+            self.read_units, self.index_read_units = None, {}
+        else:
+            self.max_read, self.index_max_read = None, {}
+
+    def forget_index(self, name: str) -> None:
+        self.index_max_read.pop(name, None)
+        self.index_read_units.pop(name, None)
 
     def describe(self) -> dict[str, Any]:
         described: dict[str, Any] = {"RegionName": self.region, "ReplicaStatus": self.status}
         if self.text:
             described["ReplicaStatusDescription"] = self.text
-        if self.max_read is not None:
-            described["OnDemandThroughputOverride"] = {"MaxReadRequestUnits": self.max_read}
-        if self.index_max_read:
+        if self.key_arn is not None:
+            described["KMSMasterKeyId"] = self.key_arn
+        described |= _overrides(self.read_units, self.max_read)
+        names = sorted({*self.index_read_units, *self.index_max_read})
+        if names:
             described["GlobalSecondaryIndexes"] = [
-                {"IndexName": name, "OnDemandThroughputOverride": {"MaxReadRequestUnits": units}}
-                for name, units in sorted(self.index_max_read.items())
+                {"IndexName": name}
+                | _overrides(self.index_read_units.get(name), self.index_max_read.get(name))
+                for name in names
             ]
         if self.table_class is not None:
             described["ReplicaTableClassSummary"] = {"TableClass": self.table_class}
+        described["GlobalTableSettingsReplicationMode"] = WITH_OVERRIDES
         return described
+
+
+def _overrides(read_units: int | None, max_read: int | None) -> dict[str, Any]:
+    described: dict[str, Any] = {}
+    if read_units is not None:
+        described["ProvisionedThroughputOverride"] = {"ReadCapacityUnits": read_units}
+    if max_read is not None:
+        described["OnDemandThroughputOverride"] = {"MaxReadRequestUnits": max_read}
+    return described
 
 
 @dataclass(slots=True)
@@ -100,6 +131,12 @@ def describe_replicas(state: TableState) -> dict[str, Any]:
     """
     group = ReplicaGroup.of(state)
     if group is None:
-        return {}
+        mode = state.settings_replication
+        return {} if mode is None else {"GlobalTableSettingsReplicationMode": mode}
     others = [each.describe() for each in group.replicas if each.region != state.region]
-    return {"GlobalTableVersion": VERSION, "Replicas": others, "MultiRegionConsistency": "EVENTUAL"}
+    return {
+        "GlobalTableVersion": VERSION,
+        "Replicas": others,
+        "MultiRegionConsistency": "EVENTUAL",
+        "GlobalTableSettingsReplicationMode": WITH_OVERRIDES,
+    }

@@ -41,7 +41,7 @@ def _to_stored(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return {
         _STORED_NAMES.get(name, name): value
         for name, value in fields
-        if not (name == "until_ns" and value is None)
+        if not (name in ("until_ns", "settings_replication") and value is None)
         and not (name in ("epoch", "changes_after_ns", "features") and not value)
     }
 
@@ -303,6 +303,9 @@ class TableState:
     """On a shared store: the epoch of the table's parts, another one after every change of this state."""
     changes_after_ns: int = 0
     """On a shared store: all further changes of items are after this moment."""
+    settings_replication: str | None = None
+    """GlobalTableSettingsReplicationMode of a table that is no replica: whether replicas in other accounts,
+    of which there are none, would share its settings."""
     features: dict[str, FeatureState] = field(default_factory=dict)
     """What is derived from the items by kinds without a field of their own, by the name of the kind."""
 
