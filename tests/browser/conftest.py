@@ -85,8 +85,9 @@ def browser() -> Iterator[Any]:
     """Ends with the module: a thread with a running browser has a running event loop."""
     if not CHROMIUM:
         pytest.skip("Chromium is not installed: the console is not tried in a browser")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - with Chromium only
+    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415 - with Chromium only
 
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]

@@ -1,4 +1,4 @@
-"""The editor of one item, as a form and as JSON."""
+"""The editor of one item: a tree, and beside it JSON, with types or without; each follows the other."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from nicegui import ui
+from nicegui.element import Element
 
 from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from faradisc.model.values.size import item_size
 from faradisc.tools.console.files import code_editor
 from faradisc.tools.console.messages import confirmed
 from faradisc.tools.console.parts import heading, note
+from faradisc.tools.console.plain_json import item_of_plain, plain_text
+from faradisc.tools.console.shell import current_shell
 from faradisc.tools.console.values import (
-    TYPES,
     Item,
     ValueMistake,
+    checked_item,
     item_of,
     item_text,
     size_text,
-    text_of,
-    type_of,
-    value_of,
     visible,
 )
 
-FORM_MAX: Final = 150
-"""Most attributes of a form; an item with more, or larger than FORM_BYTES_MAX, is edited as JSON."""
-FORM_BYTES_MAX: Final = 100_000
+TREE_MAX: Final = 1_000
+"""Most attributes of a tree; an item with more, or larger than TREE_BYTES_MAX, is edited as JSON."""
+TREE_BYTES_MAX: Final = 100_000
 
 
 def cost_of(item: Item) -> str:
@@ -39,108 +39,123 @@ def cost_of(item: Item) -> str:
     )
 
 
-class _Form:
-    """One row of inputs for each attribute."""
+class ItemTree(Element, component="tree.js"):
+    """An item as rows that open. Emits `edit` with the item and a name that is there twice."""
+
+    def __init__(self, item: Item, keys: Sequence[str]) -> None:
+        super().__init__()
+        self._props["item"] = item
+        self._props["first"] = list(keys)
+
+
+class ItemEditor:
+    """The tree, the JSON, and the item as both have it; where one has a mistake, the other waits."""
 
     def __init__(self, item: Item, keys: Sequence[str], changed: Callable[[], None]) -> None:
-        self._rows: list[tuple[ui.element, ui.input, ui.select, ui.textarea]] = []
+        """changed: called after every change, with `item` or `mistake` renewed."""
+        self.item = item
+        self.mistake = ""
+        self._keys = keys
         self._changed = changed
-        self._box = ui.column().classes("w-full gap-1")
-        for name in [*(n for n in keys if n in item), *(n for n in item if n not in keys)]:
-            self._add(name, type_of(item[name]), text_of(item[name]))
-        ui.button("Add attribute", icon="add", on_click=lambda: self._add("", "S", "")).props("flat")
+        self._json: ui.codemirror | None = None
+        self._tree: ItemTree | None = None
+        self._is_ours = False
+        """Whether the text of the JSON is being set here, not typed."""
 
-    def _add(self, name: str, kind: str, text: str) -> None:
-        with self._box, ui.element("div").classes("form-row") as row:
-            named = ui.input(value=visible(name), on_change=self._changed).props(
-                f'dense outlined aria-label=Attribute title="{"" if name else "a new attribute"}"'
-            )
-            chosen = ui.select(TYPES, value=kind, on_change=self._changed).props(
-                "dense outlined aria-label=Type"
-            )
-            content = ui.textarea(value=text, on_change=self._changed).props(
-                "dense outlined autogrow aria-label=Value"
-            )
-            entry = (row, named, chosen, content)
-            ui.button(icon="close", on_click=lambda: self._remove(entry)).props(
-                "flat dense round aria-label='Remove attribute'"
-            )
-        self._rows.append(entry)
+    def draw_tree(self) -> None:
+        self._tree = ItemTree(self.item, self._keys)
+        self._tree.on("edit", lambda event: self._take_tree(event.args))
 
-    def _remove(self, entry: tuple[ui.element, ui.input, ui.select, ui.textarea]) -> None:
-        self._rows.remove(entry)
-        entry[0].delete()
+    def draw_json(self) -> None:
+        with ui.row().classes("w-full items-center no-wrap"):
+            self._form = ui.toggle({"plain": "Plain", "typed": "Typed"}, value="typed").props("dense")
+            self._form.on_value_change(self._write_json)
+            note("DynamoDB JSON, or without types: they are kept from the item").classes("ellipsis")
+        self._json = code_editor(
+            item_text(self.item), "JSON", height="min(46vh, 480px)", on_change=self._take_json
+        )
+
+    def _take_tree(self, edited: dict[str, Any]) -> None:
+        try:
+            if edited["twice"]:
+                raise ValueMistake(f"The attribute {edited['twice']} is there twice.")
+            self._became(checked_item(edited["item"]))
+        except ValueMistake as wrong:
+            self._wrong(wrong)
+            return
+        self._write_json()
+
+    def _take_json(self) -> None:
+        if self._is_ours or self._json is None:
+            return
+        text = self._json.value or ""
+        try:
+            self._became(item_of_plain(text, self.item) if self._form.value == "plain" else item_of(text))
+        except ValueMistake as wrong:
+            self._wrong(wrong)
+            return
+        if self._tree is not None:
+            self._tree.run_method("take", self.item)
+
+    def _write_json(self) -> None:
+        if self._json is not None:
+            self._is_ours = True
+            self._json.value = plain_text(self.item) if self._form.value == "plain" else item_text(self.item)
+            self._is_ours = False
+
+    def _became(self, item: Item) -> None:
+        self.item, self.mistake = item, ""
         self._changed()
 
-    def item(self) -> Item:
-        """Raises ValueMistake."""
-        item: Item = {}
-        for _, named, chosen, content in self._rows:
-            if named.value in item:
-                raise ValueMistake(f"The attribute {named.value} is there twice.")
-            try:
-                item[named.value] = value_of(chosen.value, content.value or "")
-            except ValueMistake as mistake:
-                raise ValueMistake(f"{named.value}: {mistake}") from None
-        return item
+    def _wrong(self, mistake: ValueMistake) -> None:
+        self.mistake = str(mistake)
+        self._changed()
 
 
 async def edited(title: str, item: Item, keys: Sequence[str]) -> Item | None:
     """Waits for the editor. Returns the item as edited; None when it was cancelled."""
-    text = item_text(item)
-    in_form = len(item) <= FORM_MAX and len(text) <= FORM_BYTES_MAX and not any(visible(n) != n for n in item)
+    is_large = len(item) > TREE_MAX or len(item_text(item)) > TREE_BYTES_MAX
+    has_tree = not is_large and not any(visible(name) != name for name in item)
+    panes = current_shell().session.panes if has_tree else "json"
     with ui.dialog().props("persistent no-esc-dismiss") as dialog, ui.card().classes("wide"):
         with ui.row().classes("w-full items-center no-wrap"):
             heading(title).classes("ellipsis")
             ui.space()
-            mode = ui.toggle({"form": "Form", "json": "JSON"}, value="form" if in_form else "json")
+            shown = ui.toggle({"tree": "Tree", "both": "Both", "json": "JSON"}, value=panes).classes(
+                "no-wrap"
+            )
+            shown.set_visibility(has_tree)
         cost = note("")
-        body = ui.column().classes("dialog-body")
-        state: dict[str, Any] = {"form": None, "json": None}
-
-        def current() -> Item:
-            return item_of(state["json"].value) if state["json"] else state["form"].item()
 
         def changed() -> None:
-            try:
-                found = current()
-            except ValueMistake as wrong:
-                mistake.text, cost.text = str(wrong), ""
-                save.disable()
-                return
-            mistake.text, cost.text = "", cost_of(found)
-            save.enable()
+            mistake.text = editor.mistake
+            cost.text = "" if editor.mistake else cost_of(editor.item)
+            save.set_enabled(not editor.mistake)
 
-        def draw(shown: Item) -> None:
-            body.clear()
-            with body:
-                if mode.value == "form":
-                    state["json"], state["form"] = None, _Form(shown, keys, changed)
-                else:
-                    state["form"] = None
-                    state["json"] = code_editor(item_text(shown), "JSON", height="48vh", on_change=changed)
+        editor = ItemEditor(item, keys, changed)
+        with ui.element("div").classes("dialog-body panes") as body:
+            if has_tree:
+                with ui.column().classes("pane pane-tree"):
+                    editor.draw_tree()
+            with ui.column().classes("pane pane-json"):
+                editor.draw_json()
 
         def switch() -> None:
-            try:
-                draw(current())
-            except ValueMistake as wrong:
-                mistake.text = f"{wrong} Mend it before the view changes."
-                mode.set_value("json" if state["json"] else "form")
+            body.classes(replace=f"dialog-body panes show-{shown.value}")
+            if has_tree:
+                current_shell().session.panes = shown.value
 
         async def cancel() -> None:
-            try:
-                is_same = current() == item
-            except ValueMistake:
-                is_same = False
+            is_same = editor.item == item and not editor.mistake
             if is_same or await confirmed("Drop what was changed in this item?", "Drop the change"):
                 dialog.submit(None)
 
         with ui.row().classes("dialog-end items-center"):
             mistake = ui.label("").classes("removed count")
             ui.button("Cancel", on_click=cancel).props("flat")
-            save = ui.button("Stage change", on_click=lambda: dialog.submit(current()))
+            save = ui.button("Stage change", on_click=lambda: dialog.submit(editor.item))
         dialog.on("keydown.esc", cancel)
-        draw(item)
-        mode.on("update:model-value", switch)
+        shown.on_value_change(switch)
+        switch()
         changed()
     return await dialog  # type: ignore[no-any-return]

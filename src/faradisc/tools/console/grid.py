@@ -7,13 +7,14 @@ nothing of an item is treated as markup.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from nicegui import ui
 
 from faradisc.tools.console.entities import UNNAMED, colour_of, entity_name
 from faradisc.tools.console.staging import StagedRow
-from faradisc.tools.console.values import Item, cell, type_of, visible
+from faradisc.tools.console.values import Item, cell, is_inline, type_of, visible
 
 COLUMNS_MAX: Final = 60
 """Most columns; the editor shows all attributes."""
@@ -24,33 +25,79 @@ _CHIP: Final = """params => {
   chip.textContent = params.value;
   return chip;
 }"""
+_OPENED: Final = "event => event.column.isCellEditable(event.node) ? undefined : event.data.row"
+_KEY: Final = """event => {
+  const key = event.event, copy = key.key === "c" && (key.ctrlKey || key.metaKey);
+  const cell = key.target.closest(".ag-cell");
+  // The key that ends an edit comes from a field that is in no cell any more.
+  if (!cell || cell.classList.contains("ag-cell-inline-editing")) return undefined;
+  if (!copy && key.key !== "Enter") return undefined;
+  return {row: event.data.row, copy: copy, field: event.column.getColId()};
+}"""
+_CHANGED: Final = """event =>
+  ({row: event.data.row, field: event.column.getColId(), text: event.newValue ?? ""})"""
+_MENU: Final = "event => { event.node.setSelected(true, true); return event.data.row; }"
+_EDITOR: Final = """params => params.data["t" + params.column.getColId().slice(1)] === "BOOL"
+  ? {component: "agSelectCellEditor", params: {values: ["true", "false"]}}
+  : {component: "agTextCellEditor"}"""
+
+
+@dataclass(frozen=True, slots=True)
+class GridActions:
+    """What a grid calls; rows are meant by their numbers, attributes by their names."""
+
+    open: Callable[[int], Any]
+    """A row was double-clicked or entered."""
+    select: Callable[[list[int]], Any] | None = None
+    edit: Callable[[int, str, str], Any] | None = None
+    """A cell was edited in place; with the text."""
+    copy: Callable[[int, str], Any] | None = None
+    """Ctrl C in a cell."""
+    menu: Callable[[int], Any] | None = None
+    """A row was clicked with the other button; it is selected now."""
+
+
+def on_grid(grid: ui.aggrid, event: str, sent: str, handler: Callable[[Any], Any]) -> None:
+    """Handles an event of a grid; NiceGUI passes neither the key nor the node of one.
+
+    sent: JavaScript function from the event to what the handler gets; undefined for nothing.
+    """
+    grid.options[f":on{event[0].upper()}{event[1:]}"] = (
+        f"event => {{ const sent = ({sent})(event); "
+        f"if (sent !== undefined) getElement({grid.id}).$emit('own{event}', sent); }}"
+    )
+    grid.on(f"own{event}", lambda emitted: handler(emitted.args))
 
 
 class ItemGrid:
     """Items in a grid."""
 
     def __init__(
-        self,
-        keys: Sequence[str],
-        on_open: Callable[[int], Any],
-        *,
-        on_select: Callable[[list[int]], Any] | None = None,
-        colours: dict[str, int] | None = None,
+        self, keys: Sequence[str], actions: GridActions, *, colours: dict[str, int] | None = None
     ) -> None:
-        """on_open: called with the number of a row that was double-clicked or entered. on_select: with the
-        numbers of the selected rows. colours: of entities, which then have chips."""
+        """colours: of entities, which then have chips."""
         self._rows: list[StagedRow] = []
         self._keys = list(keys)
         self._colours = colours
+        self._actions = actions
         self._names: list[str] = []
         self._shown: tuple[Any, ...] = ()
         self._grid = ui.aggrid(
             {
                 "columnDefs": [],
-                "defaultColDef": {"sortable": True, "resizable": True, "width": 160},
+                "defaultColDef": {
+                    "sortable": True,
+                    "resizable": True,
+                    "width": 160,
+                    "cellDataType": False,
+                    # Enter opens the item; typing, F2 and a double click edit the cell.
+                    ":suppressKeyboardEvent": "params => params.event.key === 'Enter' && !params.editing",
+                },
                 "rowData": [],
                 "rowSelection": {"mode": "multiRow", "enableClickSelection": True},
                 "selectionColumnDef": {"pinned": "left", "width": 40},
+                "stopEditingWhenCellsLoseFocus": True,
+                "preventDefaultOnContextMenu": actions.menu is not None,
                 ":getRowId": "params => String(params.data.row)",
                 ":getRowClass": "params => params.data.s ? 'row-' + params.data.s : ''",
                 "overlayNoRowsTemplate": "No items",
@@ -58,16 +105,31 @@ class ItemGrid:
             auto_size_columns=False,
         ).classes("grid")
         self._grid.set_visibility(False)
-        self._grid.on("cellDoubleClicked", lambda event: on_open(event.args["data"]["row"]), ["data"])
-        self._grid.on("cellKeyDown", lambda event: self._entered(event.args, on_open), ["data", "event"])
-        if on_select is not None:
+        on_grid(self._grid, "cellDoubleClicked", _OPENED, actions.open)
+        on_grid(self._grid, "cellKeyDown", _KEY, self._key)
+        if actions.select is not None:
+            select = actions.select
             picked = f"() => emit(getElement({self._grid.id}).api.getSelectedRows().map(row => row.row))"
-            self._grid.on("selectionChanged", lambda event: on_select(event.args or []), js_handler=picked)
+            self._grid.on("selectionChanged", lambda event: select(event.args or []), js_handler=picked)
+        if actions.edit is not None:
+            on_grid(self._grid, "cellValueChanged", _CHANGED, self._edited)
+        if actions.menu is not None:
+            on_grid(self._grid, "cellContextMenu", _MENU, actions.menu)
 
-    @staticmethod
-    def _entered(event: dict[str, Any], on_open: Callable[[int], Any]) -> None:
-        if (event.get("event") or {}).get("key") == "Enter":
-            on_open(event["data"]["row"])
+    def _name(self, field: str) -> str:
+        """Returns the attribute of a column; empty for one that is none."""
+        number = field.removeprefix("c")
+        return self._names[int(number)] if number.isdecimal() and int(number) < len(self._names) else ""
+
+    def _key(self, pressed: dict[str, Any]) -> Any:
+        if not pressed["copy"]:
+            return self._actions.open(pressed["row"])
+        name = self._name(str(pressed["field"]))
+        return self._actions.copy(pressed["row"], name) if self._actions.copy is not None and name else None
+
+    def _edited(self, change: dict[str, Any]) -> Any:
+        assert self._actions.edit is not None
+        return self._actions.edit(change["row"], self._name(str(change["field"])), str(change["text"]))
 
     def clear(self) -> None:
         """Hides the grid and forgets its rows."""
@@ -106,7 +168,16 @@ class ItemGrid:
                 "hide": name in hidden,
                 "pinned": "left" if at == 0 and name in self._keys else None,
                 ":cellClass": f"params => 'kind-' + (params.data.t{at} || 'S')",
+                "editable": False,
             }
+            | (
+                {
+                    ":editable": f"params => params.data.s !== 'deleted' && !params.data.x{at}",
+                    ":cellEditorSelector": _EDITOR,
+                }
+                if self._actions.edit is not None and name not in self._keys
+                else {}
+            )
             for at, name in enumerate(self._names)
         ]
         self._grid.update()
@@ -122,6 +193,8 @@ class ItemGrid:
             value = shown.item.get(name)
             if value is not None:
                 row[f"c{at}"], row[f"t{at}"] = cell(value), type_of(value)
+            if not is_inline(value):
+                row[f"x{at}"] = 1
         return row
 
     def filter(self, text: str) -> None:

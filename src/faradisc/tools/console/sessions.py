@@ -45,6 +45,8 @@ class Session:
     """The caller's ARN, where the endpoint tells it."""
     recent: list[str] = field(default_factory=list)
     """Tables that were opened last, the latest first."""
+    panes: str = "both"
+    """What the editor of an item shows: `tree`, `json` or `both`."""
     colours: dict[str, dict[str, int]] = field(default_factory=dict)
     """Numbers of the colours of entities, by table and name."""
 

@@ -85,6 +85,14 @@ def cell(value: Value | None) -> str:
     return visible(text[: CELL_MAX + 1] if len(text) <= CELL_MAX else text[:CELL_MAX] + "…")
 
 
+def is_inline(value: Value | None) -> bool:
+    """Returns whether a value is edited in its cell, which shows it whole: short text, numbers, Booleans."""
+    if value is None:
+        return True
+    kind, content = next(iter(value.items()))
+    return kind in ("N", "BOOL") or (kind == "S" and len(content) <= CELL_MAX and visible(content) == content)
+
+
 def visible(text: str) -> str:
     """Returns text without characters that hide or reorder others; each is shown by its number."""
     text = _SURROGATE.sub("\ufffd", text)
@@ -125,7 +133,7 @@ def value_of(kind: str, text: str) -> Value:
         case "NULL":
             return {"NULL": True}
         case _:
-            return checked({kind: _json(text)})
+            return checked({kind: parsed(text)})
 
 
 def _storable(text: str) -> str:
@@ -135,14 +143,15 @@ def _storable(text: str) -> str:
     return text
 
 
-def _json(text: str) -> Any:
+def parsed(text: str) -> Any:
+    """Returns the document of JSON text, its numbers as `Exact`. Raises ValueMistake."""
     try:
-        return json.loads(text, parse_float=_Exact, parse_int=_Exact, parse_constant=_no_constant)
+        return json.loads(text, parse_float=Exact, parse_int=Exact, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise ValueMistake(f"This is not JSON: {error}.") from None
 
 
-class _Exact(str):
+class Exact(str):
     """A number as it was written."""
 
 
@@ -167,7 +176,7 @@ def checked(value: Any, path: str = "the value") -> Value:
         raise ValueMistake(f"{path} has the unknown type {str(kind)[:20]!r}; types are {', '.join(TYPES)}.")
     wanted, words = _CONTENTS.get(kind, (str, "text in quotes"))
     is_wanted: bool = isinstance(content, wanted)
-    if not is_wanted or (kind != "N" and isinstance(content, _Exact)):
+    if not is_wanted or (kind != "N" and isinstance(content, Exact)):
         raise ValueMistake(f"{path} is of type {kind} and needs {words}.")
     match kind:
         case "M":
@@ -192,17 +201,29 @@ _CONTENTS: Final[dict[str, tuple[type, str]]] = {
 
 
 def _text(element: Any, path: str) -> str:
-    if not isinstance(element, str) or isinstance(element, _Exact):
+    if not isinstance(element, str) or isinstance(element, Exact):
         raise ValueMistake(f"Elements of the set {path} are text in quotes.")
     return element
 
 
 def item_of(text: str) -> Item:
     """Returns the item of DynamoDB JSON text. Raises ValueMistake."""
-    document = _json(text)
+    return checked_item(parsed(text))
+
+
+def checked_item(document: Any) -> Item:
+    """Returns an item of DynamoDB JSON whose structure is right. Raises ValueMistake."""
     if not isinstance(document, dict):
         raise ValueMistake('An item is an object of typed values, such as {"id": {"S": "1"}}.')
-    return {_storable(name): checked(value, name) for name, value in document.items()}
+    if "" in document:
+        raise ValueMistake("An attribute needs a name.")
+    item = {}
+    for name, value in document.items():
+        try:
+            item[_storable(name)] = checked(value, name)
+        except ValueMistake as mistake:
+            raise ValueMistake(f"{name}: {mistake}" if name not in str(mistake) else str(mistake)) from None
+    return item
 
 
 def item_text(item: Item) -> str:

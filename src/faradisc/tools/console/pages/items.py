@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -9,14 +10,17 @@ from urllib.parse import urlencode
 import orjson
 from nicegui import ui
 
+from faradisc.tools.console.bulk import AllResults, bulk_edit_of
 from faradisc.tools.console.changes import write_of
 from faradisc.tools.console.editor import edited
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import copied, csv_text, loaded
-from faradisc.tools.console.grid import ItemGrid
+from faradisc.tools.console.grid import GridActions, ItemGrid
 from faradisc.tools.console.messages import chosen, complain, guarded, notice
+from faradisc.tools.console.money import query_usd
 from faradisc.tools.console.navigation import items_path, table_path
 from faradisc.tools.console.parts import forbid, note
+from faradisc.tools.console.plain_json import plain_text
 from faradisc.tools.console.queries import (
     LIMIT_MAX,
     Form,
@@ -34,7 +38,7 @@ from faradisc.tools.console.review import key_text, reviewed, settled
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, current_shell, go
 from faradisc.tools.console.staging import Conflict, Staging, resolve
-from faradisc.tools.console.values import Item, ValueMistake, item_text, plain, value_of, visible
+from faradisc.tools.console.values import Item, ValueMistake, item_text, text_of, type_of, value_of, visible
 
 
 @console_page("/tables/{table}/items", "Items")
@@ -73,13 +77,11 @@ class Explorer:
         self._plan = ui.label("").classes("plan")
         with ui.row().classes("w-full items-center gap-1"):
             forbid(ui.button("New item", icon="add", on_click=self._new).props("outline"), "PutItem", denied)
-            self._one = [
-                ui.button("Edit", icon="edit", on_click=self._edit_selected).props("flat"),
-                ui.button("Duplicate", icon="content_copy", on_click=self._duplicate).props("flat"),
-            ]
+            self._edit_button = ui.button("Edit", icon="edit", on_click=self._edit_selected).props("flat")
+            self._one = [ui.button("Duplicate", icon="content_copy", on_click=self._duplicate).props("flat")]
             with ui.button("More", icon="more_horiz").props("flat") as more, ui.menu() as menu:
-                self._more_box = ui.column().classes("gap-0")
-            menu.on_value_change(lambda event: self._draw_more() if event.value else None)
+                more_box = ui.column().classes("gap-0")
+            menu.on_value_change(lambda event: self._draw_more(more_box) if event.value else None)
             self._one.append(more)
             self._delete_button = ui.button("Delete", icon="delete", on_click=self._delete).props("flat")
             with ui.button("Import", icon="upload").props("flat"), ui.menu():
@@ -87,6 +89,7 @@ class Explorer:
             with ui.button("Export", icon="download").props("flat"), ui.menu():
                 ui.menu_item("These items as JSON", lambda: self._save("json"))
                 ui.menu_item("These items as CSV", lambda: self._save("csv"))
+            self._draw_all()
             with ui.button("Columns", icon="view_column").props("flat"), ui.menu() as columns:
                 self._column_box = ui.column().classes("gap-0 p-2")
             columns.on_value_change(lambda event: self._draw_columns() if event.value else None)
@@ -99,7 +102,17 @@ class Explorer:
                 "color=accent"
             )
         colours = self._session.colours.setdefault(self._form.table, {})
-        self._grid = ItemGrid(self._keys, self._open, on_select=self._select, colours=colours)
+        with ui.element("div").classes("w-full"):
+            actions = GridActions(
+                self._open,
+                self._select,
+                edit=None if "UpdateItem" in denied else self._edit_cell,
+                copy=self._copy_cell,
+                menu=lambda _: self._draw_more(menu_box),
+            )
+            self._grid = ItemGrid(self._keys, actions, colours=colours)
+            with ui.context_menu():
+                menu_box = ui.column().classes("gap-0")
         with ui.row().classes("w-full items-center no-wrap"):
             self._count = note("").classes("count")
             ui.number(min=1, max=LIMIT_MAX, format="%d").bind_value(
@@ -110,15 +123,36 @@ class Explorer:
         self._select([])
         self._show()
 
+    def _draw_all(self) -> None:
+        """Draws what can be done with all results, also with those that are not read yet."""
+        everything = AllResults(
+            self._session, self._described, lambda: request_of(self._form, self._described)
+        )
+
+        async def then_again(work: Callable[[], Awaitable[bool]]) -> None:
+            if await self._shell.may_leave() and await work():
+                await self._read(*request_of(self._form, self._described))
+
+        with ui.button("All results", icon="select_all").props("flat"), ui.menu():
+            ui.menu_item("Save as JSON lines", guarded(partial(everything.save, "jsonl")))
+            ui.menu_item("Save as plain JSON lines", guarded(partial(everything.save, "plain")))
+            ui.menu_item("Save as CSV", guarded(partial(everything.save, "csv")))
+            edit = ui.menu_item("Edit…", guarded(partial(then_again, everything.edit)))
+            delete = ui.menu_item("Delete…", guarded(partial(then_again, everything.delete)))
+        for item, operation in ((edit, "UpdateItem"), (delete, "DeleteItem")):
+            item.set_enabled(operation not in self._denied)
+
     def _show(self) -> None:
         """Draws the rows as read, with staged changes in them, and the sums below."""
         staged = self._staging.changes
         left_out = self._grid.show(self._staging.rows(), self._hidden)
         operation, request = self._request
         read = len(self._staging.read)
-        text = f"{read:,} items, {self._examined:,.0f} examined, {self._units:g} read units"
+        text = f"{read:,} items, {self._examined:,.0f} examined"
         text += f"; {left_out:,} attributes have no column" if left_out else ""
-        self._count.text = text + (". Double-click a row, or press Enter, to edit it" if read else "")
+        text += f"; {self._units:g} read units"
+        money = query_usd(self._units, 0, self._described)
+        self._count.text = text + (f": {money}" if money else "")
         better = better_index(self._form, self._described)
         self._plan.text = plan_of(operation, request) + (f" {better}" if better else "")
         is_costly = operation == "Scan" and bool(request.get("FilterExpression") or self._next)
@@ -134,8 +168,10 @@ class Explorer:
 
     def _select(self, numbers: list[int]) -> None:
         self._selected = numbers
-        for button, operation in zip(self._one, ("UpdateItem", "PutItem", ""), strict=True):
+        for button, operation in zip(self._one, ("PutItem", ""), strict=True):
             button.set_enabled(len(numbers) == 1 and operation not in self._denied)
+        self._edit_button.set_enabled(bool(numbers) and "UpdateItem" not in self._denied)
+        self._edit_button.text = f"Edit {len(numbers):,}" if len(numbers) > 1 else "Edit"
         self._delete_button.set_enabled(bool(numbers) and "DeleteItem" not in self._denied)
         self._delete_button.text = f"Delete {len(numbers):,}" if len(numbers) > 1 else "Delete"
 
@@ -216,7 +252,31 @@ class Explorer:
             self._show()
 
     async def _edit_selected(self) -> None:
-        await self._open(self._selected[0])
+        """Opens the editor of the selected item; for several, asks for one attribute of all of them."""
+        if len(self._selected) == 1:
+            await self._open(self._selected[0])
+            return
+        edit = await bulk_edit_of(f"Edit {len(self._selected):,} items", self._keys)
+        if edit is not None:
+            for number in self._selected:
+                self._staging.stage(number, edit(self._staging.item(number)))
+            self._show()
+
+    def _edit_cell(self, number: int, name: str, text: str) -> None:
+        """Stages what was typed into a cell. It keeps its type; a new one has the type of its column."""
+        item = self._staging.item(number)
+        kinds = [type_of(row.item[name]) for row in self._staging.rows() if name in row.item]
+        kind = type_of(item[name]) if name in item else max(kinds, key=kinds.count, default="S")
+        try:
+            if text or name in item:
+                self._staging.stage(number, {**item, name: value_of(kind, text)})
+        except ValueMistake as mistake:
+            complain(Failure("", f"{name}: {mistake}"))
+        self._show()
+
+    def _copy_cell(self, number: int, name: str) -> None:
+        value = self._staging.item(number).get(name)
+        copied(text_of(value) if value is not None else "")
 
     async def _duplicate(self) -> None:
         await self._add("Duplicate: give it another key", dict(self._staging.item(self._selected[0])))
@@ -272,18 +332,19 @@ class Explorer:
             self._show()
         return how in ("mine", "merge")
 
-    def _draw_more(self) -> None:
+    def _draw_more(self, box: ui.column) -> None:
         """Draws what can be done with the selected item: follow it to its collections, copy it."""
+        if not self._selected:
+            return
         item = self._staging.item(self._selected[0])
-        self._more_box.clear()
-        with self._more_box:
+        box.clear()
+        with box:
             for form in collections_of(item, self._described):
                 where = f"index {form.index}" if form.index else "the table"
                 path = items_path(form.table, form.index, form.partition)
                 ui.menu_item(f"Query {where} for {visible(form.partition)[:40]}", partial(go, path))
             ui.menu_item("Copy as DynamoDB JSON", lambda: copied(item_text(item)))
-            json = orjson.dumps(plain({"M": item}), option=orjson.OPT_INDENT_2).decode()
-            ui.menu_item("Copy as plain JSON", lambda: copied(json))
+            ui.menu_item("Copy as plain JSON", lambda: copied(plain_text(item)))
 
     # --- Columns and files ---
 

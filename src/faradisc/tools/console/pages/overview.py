@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from nicegui import ui
 
 from faradisc.tools.console.messages import confirmed, guarded
+from faradisc.tools.console.money import is_on_demand, month_text
 from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.pages.tables import STREAM_VIEWS, mode_text, recovery_text
 from faradisc.tools.console.parts import dialog_end, dialog_of, dot, facts, forbid, heading, icon_button, note
@@ -14,11 +15,6 @@ from faradisc.tools.console.queries import indexes_of, schema_of, types_of
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, follow, go
 from faradisc.tools.console.values import size_text
-
-HOURS_PER_MONTH: Final = 730
-PRICE_PER_HOUR: Final = {"read": 0.00013, "write": 0.00065}
-PRICE_PER_GB_MONTH: Final = 0.25
-"""List prices in US dollars of us-east-1, standard table class."""
 
 
 @console_page("/tables/{table}", "Overview")
@@ -47,7 +43,7 @@ async def overview_page(session: Session, table: str) -> None:
                 "Items": f"{described.get('ItemCount', 0):,}",
                 "Size": size_text(described.get("TableSizeBytes", 0)),
                 "Capacity": mode_text(described),
-                "Cost": cost_text(described),
+                "Cost": month_text(described),
                 "Stream": _words(described.get("StreamSpecification", {}).get("StreamViewType", "off")),
                 "Time to live": ttl.get("AttributeName", "off")
                 if ttl.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
@@ -83,26 +79,6 @@ def _words(view: str) -> str:
 
 def _key(name: str, types: dict[str, str]) -> str:
     return f"{name} ({types[name]})"
-
-
-def cost_text(described: dict[str, Any]) -> str:
-    """Returns what provisioned capacity and storage cost a month at list prices, if this were Amazon's."""
-    storage = (
-        PRICE_PER_GB_MONTH
-        * sum(
-            each.get("TableSizeBytes", each.get("IndexSizeBytes", 0))
-            for each in (described, *indexes_of(described))
-        )
-        / 2**30
-    )
-    units = [each.get("ProvisionedThroughput", {}) for each in (described, *indexes_of(described))]
-    hourly = sum(
-        each.get("ReadCapacityUnits", 0) * PRICE_PER_HOUR["read"]
-        + each.get("WriteCapacityUnits", 0) * PRICE_PER_HOUR["write"]
-        for each in units
-    )
-    fixed = f"${hourly * HOURS_PER_MONTH + storage:,.2f} a month"
-    return fixed if hourly else f"{fixed} for storage, plus each request"
 
 
 def _indexes(session: Session, described: dict[str, Any], types: dict[str, str]) -> None:
@@ -156,7 +132,7 @@ async def _delete(session: Session, table: str) -> None:
 def _change(session: Session, described: dict[str, Any], ttl: dict[str, Any]) -> None:
     table = described["TableName"]
     units = described.get("ProvisionedThroughput", {})
-    on_demand = described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST"
+    on_demand = is_on_demand(described)
     viewed = described.get("StreamSpecification", {}).get("StreamViewType", "")
     expiring = ttl.get("AttributeName", "") if ttl.get("TimeToLiveStatus") == "ENABLED" else ""
     with dialog_of(f"Change {table}") as dialog:

@@ -9,7 +9,7 @@ from nicegui import ui
 from faradisc.tools.console.copy_as import quoted
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import code_editor
-from faradisc.tools.console.grid import ItemGrid
+from faradisc.tools.console.grid import GridActions, ItemGrid
 from faradisc.tools.console.messages import complain, confirmed, guarded
 from faradisc.tools.console.parts import note
 from faradisc.tools.console.queries import schema_of
@@ -47,7 +47,7 @@ async def partiql_page(session: Session) -> None:
             selection = ui.button("Run selection").props("flat")
             explained = note("").classes("count")
     summary = note("")
-    grid = ItemGrid([], lambda row: None)
+    grid = ItemGrid([], GridActions(lambda row: None))
 
     async def execute(text: str) -> None:
         found = statements(text)

@@ -9,7 +9,9 @@ from typing import Any, Final
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.grid import on_grid
 from faradisc.tools.console.messages import guarded
+from faradisc.tools.console.money import is_on_demand
 from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.parts import dialog_end, dialog_of, icon_button, note
 from faradisc.tools.console.queries import indexes_of, schema_of
@@ -52,6 +54,8 @@ _RENDERED: Final[dict[str, dict[str, str]]] = {
     "items": {":valueFormatter": "params => params.value?.toLocaleString('en') ?? ''"},
 }
 """How the grid shows a column; it orders by the value behind that."""
+
+_ENTERED: Final = "event => event.event.key === 'Enter' ? event.data.name : undefined"
 
 
 @console_page("/tables", "Tables")
@@ -96,7 +100,7 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
         .style(f"height: min(calc(100vh - 120px), {48 + 28 * len(names)}px); min-height: 0")
     )
     grid.on("cellClicked", lambda event: go(table_path(event.args["data"]["name"])), ["data"])
-    grid.on("cellKeyDown", lambda event: _opened(event.args), ["data", "event"], throttle=0.2)
+    on_grid(grid, "cellKeyDown", _ENTERED, lambda name: go(table_path(name)))
     search.on_value_change(
         lambda: grid.run_grid_method("setGridOption", "quickFilterText", search.value or "")
     )
@@ -122,11 +126,6 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
         grid.on(event, rendered, js_handler=shown, throttle=0.2, leading_events=False)
     # An order by another column than the name needs all tables.
     grid.on("sortChanged", lambda: fill(names, described, _row), args=[])
-
-
-def _opened(event: dict[str, Any]) -> None:
-    if event.get("event", {}).get("key") == "Enter":
-        go(table_path(event["data"]["name"]))
 
 
 _Describe = Callable[[Session, str], Awaitable[dict[str, Any]]]
@@ -173,7 +172,7 @@ def recovery_text(backups: dict[str, Any]) -> str:
 
 def mode_text(described: dict[str, Any]) -> str:
     """Returns the billing mode with its numbers."""
-    if described.get("BillingModeSummary", {}).get("BillingMode") == "PAY_PER_REQUEST":
+    if is_on_demand(described):
         return "on demand"
     units = described.get("ProvisionedThroughput", {})
     return f"{units.get('ReadCapacityUnits', 0):,} RCU, {units.get('WriteCapacityUnits', 0):,} WCU"
