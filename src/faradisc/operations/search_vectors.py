@@ -1,7 +1,7 @@
 """SearchVectors: the vectors nearest to a query vector in a vector index, found exactly.
 
-Checks: TopK -> SearchVector -> placeholders -> expressions -> table -> index -> dimensions -> the search
-condition against the search schema.
+Checks: TopK -> SearchVector -> values of expressions -> placeholders -> expressions -> table -> index ->
+dimensions -> the search condition against the search schema.
 
 Source: new-features.md section 13; texts of errors.md section 7. Assumed: the order of checks, the text for a
 value of the wrong type, and that results beyond the 16 MB of an answer are left out.
@@ -33,7 +33,7 @@ from faradisc.language.expressions.syntax import (
     operands_first,
 )
 from faradisc.model.values.attribute import AttributeValue, Item, type_of
-from faradisc.model.values.checks import canonicalise
+from faradisc.model.values.checks import EMPTY_VALUE, canonicalise, check_value
 from faradisc.model.values.number import NumberError, Underflow, parse
 from faradisc.operations.call import Backend, Call
 
@@ -61,6 +61,7 @@ async def search_vectors(backend: Backend, call: Call) -> dict[str, Any]:
             f"The value must be between 1 and {TOP_K_MAX} inclusive"
         )
     query = _query(call)
+    _check_values(call)
     placeholders = placeholders_of(call, request, _EXPRESSIONS)
     equalities = _equalities(request.get(_PARAMETER), placeholders)
     projection = None
@@ -103,6 +104,22 @@ def _query(call: Call) -> tuple[float, ...]:
             "All values in the search vector must be a 32-bit floating-point number attribute"
         )
     return numbers.unpacked(packed)
+
+
+def _check_values(call: Call) -> None:
+    """Raises ValidationException for an invalid value, used or not, and for empty names or values."""
+    for value in () if call.values_ok else call.request.get("ExpressionAttributeValues", {}).values():
+        try:
+            check_value(value, call.wording)
+        except ValidationException as error:
+            if error.message != EMPTY_VALUE:
+                raise
+            # Of a type that clients do not have, such as INT: an empty value is no AttributeValue here
+            # (protocol/search_body.py).
+            raise ValidationException("This type mapping is not supported") from None
+    for parameter in ("ExpressionAttributeNames", "ExpressionAttributeValues"):
+        if call.request.get(parameter) == {}:
+            raise ValidationException(f"{parameter} must not be empty")
 
 
 def _is_number(element: AttributeValue) -> bool:

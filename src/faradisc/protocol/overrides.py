@@ -218,6 +218,8 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     ("Tag", "Key"): _UNCHECKED,
     ("Tag", "Value"): _UNCHECKED,
     ("TagKeyList", "member"): _UNCHECKED,
+    # errors.md section 7: beyond it the deserialiser finds no integer.
+    ("SearchVectorsInput", "TopK"): Change(maximum=2**31 - 1),
     # errors.md 6.10: an empty one is found by the operation.
     ("ExportTableToPointInTimeInput", "TableArn"): Change(minimum=0),
     # limits.md section 3, legacy AttributesToGet.

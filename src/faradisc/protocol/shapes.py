@@ -101,7 +101,7 @@ class CheckedShape:
         if verdict == FITS:
             return Checked(values_ok=True, older=False)
         if body is not None and self.operation.name == "SearchVectors":
-            search_body.check(request, body)
+            search_body.check(self.plan.root, body)
         older = serialization.normalise(self.plan.root, request)
         if self.plan.rules.newer:
             older = older or has_deep_value(request)
