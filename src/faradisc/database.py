@@ -15,7 +15,7 @@ from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_rea
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
-from faradisc.engine.backups.storage import BackupStorage, MemoryBackupStorage
+from faradisc.engine.backups.storage import BackupStorage, memory_backups
 from faradisc.engine.cluster.followed import Changed
 from faradisc.engine.derived.filling import FILLING_JOBS, fill_step
 from faradisc.engine.derived.kinds import KINDS
@@ -256,7 +256,7 @@ class Database:
                 version=__version__,
                 settings={
                     **{name: getattr(settings, name) for name in COMMON_SETTINGS},
-                    "backups": (backup_storage or MemoryBackupStorage).kind,
+                    "backups": "memory" if backup_storage is None else backup_storage.kind,
                     "buckets": locations is not None,
                     SEVERAL_PLACES: places is not None,
                 },
@@ -288,7 +288,7 @@ class Database:
             background_throttle=settings.background_throttle,
         )
         await exchange.load()
-        backups = Backups(store, catalog, clock, entropy, backup_storage or MemoryBackupStorage())
+        backups = Backups(store, catalog, clock, entropy, backup_storage or memory_backups())
         await backups.load()
         restores = Restores(store, catalog, backups)
         readers = (restores.oldest_needed_ns, exchange.oldest_needed_ns)

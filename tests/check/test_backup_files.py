@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage
+from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, directory_backups
 from faradisc.engine.check import Check, Report
 from faradisc.model.codec.keyspace import BACKUPS_PART
 from faradisc.storage.api import Batch
@@ -25,7 +25,7 @@ def process(tmp_path: Path) -> Iterator[InProcess]:
 
 
 def look(process: InProcess, directory: Path) -> Report:
-    storage = DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
+    storage = directory_backups(directory / BACKUPS_DIRECTORY, blocking=False)
     return run(Check(process.store, process.clock, storage).finish())
 
 

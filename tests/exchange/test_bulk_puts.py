@@ -12,7 +12,8 @@ import pytest
 
 from faradisc.engine.exchange import bulk_outputs, bulk_putting, intake
 from faradisc.engine.exchange.error_log import ErrorLog
-from faradisc.engine.objects.object_storage import DirectoryStorage, Draft
+from faradisc.engine.objects.api import Draft
+from faradisc.engine.objects.directory import DirectoryStorage
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items, zipped
 from fixtures.in_process import Refused
 from fixtures.schemas import item, schema

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.objects import object_storage
-from faradisc.engine.objects.object_storage import BucketFailed, DirectoryStorage, Draft
+from faradisc.engine.objects import api
+from faradisc.engine.objects.api import BucketFailed, Draft
+from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
 
 PIECE = 300_000
@@ -23,7 +24,7 @@ class Disk:
         self.sizes: list[int] = []
         self._known: dict[int, int] = {}
         monkeypatch.setattr(os, "fsync", self._sync)
-        monkeypatch.setattr(object_storage, "sync_content", self._sync)
+        monkeypatch.setattr(api, "sync_content", self._sync)
 
     def _sync(self, descriptor: int) -> None:
         found = os.fstat(descriptor)
@@ -45,7 +46,7 @@ def test_created_directories_are_synced(bucket: Path, monkeypatch: pytest.Monkey
     disk = Disk(monkeypatch)
     run(DirectoryStorage(bucket.parent).put("bucket", "a/b/c/key", b"content"))
     draft, *directories = (str(Path(path).relative_to(bucket)) for path in disk.synced)
-    assert draft.startswith(object_storage.DRAFT_PREFIX)
+    assert draft.startswith(api.DRAFT_PREFIX)
     assert directories == [".", "a", "a/b", "a/b/c"]  # the directory of a name, after the name exists
     disk.synced.clear()
     run(DirectoryStorage(bucket.parent).put("bucket", "a/b/other", b"content"))
@@ -65,10 +66,10 @@ def test_large_draft_is_synced_and_hashed_while_it_is_written(
     for _ in range(40):
         draft.write(content)
     before = len(disk.sizes)
-    assert before == 40 // -(-object_storage.SYNC_BYTES // PIECE)
-    assert max(disk.sizes) < object_storage.SYNC_BYTES + PIECE
+    assert before == 40 // -(-api.SYNC_BYTES // PIECE)
+    assert max(disk.sizes) < api.SYNC_BYTES + PIECE
     etag = run(stored.store("bucket", "key", draft))
-    assert disk.sizes[before] < object_storage.SYNC_BYTES
+    assert disk.sizes[before] < api.SYNC_BYTES
     assert etag == draft.etag == md5(content * 40).hexdigest()
     assert (bucket / "key").read_bytes() == content * 40
     assert os.listdir(bucket) == ["key"]
@@ -94,6 +95,6 @@ def test_draft_that_is_not_durable_is_not_synced(tmp_path: Path, monkeypatch: py
     disk = Disk(monkeypatch)
     with (tmp_path / "file").open("wb") as file:
         draft = Draft(file, durable=False)
-        draft.write(bytes(2 * object_storage.SYNC_BYTES))
+        draft.write(bytes(2 * api.SYNC_BYTES))
         draft.finish()
     assert not disk.synced

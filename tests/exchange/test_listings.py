@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from faradisc.engine.objects import object_storage
-from faradisc.engine.objects.object_storage import (
+from faradisc.engine.objects import directory
+from faradisc.engine.objects.api import (
     DRAFT_PREFIX,
     BucketDenied,
-    DirectoryStorage,
     NoSuchBucket,
     Object,
 )
+from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
 from fixtures.exchanging import BUCKET, Exchanging, lines, listed, some_items
 
@@ -26,7 +26,7 @@ NAMES = 7
 
 @pytest.fixture(autouse=True)
 def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(object_storage, "LISTED_NAMES", NAMES)
+    monkeypatch.setattr(directory, "LISTED_NAMES", NAMES)
 
 
 def test_directory_is_listed_in_pages(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_failed_listing_is_repeated(exchanging: Exchanging, monkeypatch: pytest.
     items = some_items(40)
     for number, each in enumerate(items):
         exchanging.object(f"in/{number}", lines([each]))
-    before, errors = object_storage.Object, iter([None] * 20 + [RuntimeError("a bug")])
+    before, errors = directory.Object, iter([None] * 20 + [RuntimeError("a bug")])
 
     def broken(*args: object) -> Object:
         error = next(errors, None)
@@ -88,7 +88,7 @@ def test_failed_listing_is_repeated(exchanging: Exchanging, monkeypatch: pytest.
             raise error
         return before(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(object_storage, "Object", broken)
+    monkeypatch.setattr(directory, "Object", broken)
     assert exchanging.import_all("in/")["ImportedItemCount"] == 40
     assert next(errors, "all raised") == "all raised"
 

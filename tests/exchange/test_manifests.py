@@ -10,7 +10,8 @@ import pytest
 from faradisc.engine.formats import manifests
 from faradisc.engine.formats.compression import Damaged
 from faradisc.engine.formats.manifests import CheckedFile, DataFile, Manifests, checksum
-from faradisc.engine.objects.object_storage import DirectoryStorage, Object
+from faradisc.engine.objects.api import Object
+from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
 from fixtures.exchanging import Exchanging, lines, listed, some_items, zipped
 

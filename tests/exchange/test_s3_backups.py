@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from faradisc.engine.backups import storage as backup_storage
 from faradisc.engine.backups.files import Damaged
-from faradisc.engine.backups.storage import BackupStorageError
-from faradisc.engine.exchange import s3_backups
-from faradisc.engine.exchange.s3_backups import S3BackupStorage
+from faradisc.engine.backups.storage import BackupStorageError, s3_backups
 from faradisc.server.settings import ServerSettings, SettingsError
 from fixtures.clients import http_client
 from fixtures.s3 import OPTIONS, FakeS3
@@ -22,9 +21,9 @@ Endpoint = tuple[type[FakeS3], str]
 def test_a_backup_is_visible_with_its_manifest_and_gone_when_removed(
     s3_endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_backups, "PIECE_BYTES", 10)
+    monkeypatch.setattr(backup_storage, "PIECE_BYTES", 10)
     handler, url = s3_endpoint
-    storage = S3BackupStorage(url, "bucket/some/where", options=OPTIONS)
+    storage = s3_backups(url, "bucket/some/where", options=OPTIONS)
     rows = bytes(range(30))
     storage.append("first", rows[:7])
     storage.append("first", rows[7:])
@@ -59,7 +58,7 @@ def test_an_endpoint_that_fails_is_named(s3_endpoint: Endpoint) -> None:
         ("nowhere", "backup b in s3://nowhere: NoSuchBucket"),
         ("forbidden", "backup b in s3://forbidden: "),
     ):
-        storage = S3BackupStorage(url, place, options=OPTIONS)
+        storage = s3_backups(url, place, options=OPTIONS)
         with pytest.raises(BackupStorageError, match=text):
             storage.append("b", b"x")
             storage.finish("b", b"{}")

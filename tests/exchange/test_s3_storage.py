@@ -16,7 +16,7 @@ import pytest
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
 from faradisc.engine.exchange.locations import Locations
-from faradisc.engine.objects.object_storage import (
+from faradisc.engine.objects.api import (
     BucketAccess,
     BucketDenied,
     BucketFailed,

@@ -3,66 +3,44 @@
 from __future__ import annotations
 
 import random
-from hashlib import md5
-from io import BytesIO
 from typing import BinaryIO
 
-from faradisc.engine.objects.object_storage import (
-    BucketAccess,
-    BucketFailed,
-    Draft,
-    Listing,
-    NoSuchKey,
-    Object,
-    ObjectStorage,
-)
+from faradisc.engine.objects.api import BucketFailed, Listing, Object
+from faradisc.engine.objects.memory import MemoryStorage
 from simulation.actors import pause
 
 BUCKET = "bucket"
 
 
-class MemoryBuckets:
-    """One bucket. An object exists whole or not at all; unfinished uploads end with the process."""
-
-    encrypts = False
+class MemoryBuckets(MemoryStorage):
+    """An object exists whole or not at all; unfinished uploads end with the process."""
 
     def __init__(self, chance: random.Random, trouble: float) -> None:
         """trouble: share of calls that fail, half of them after they took effect."""
+        super().__init__()
         self._chance = chance
         self.trouble = trouble
-        self.objects_by_key: dict[str, bytes] = {}
 
-    def opened(self, access: BucketAccess) -> ObjectStorage:
-        return self
+    @property
+    def objects_by_key(self) -> dict[str, bytes]:
+        return self.buckets[BUCKET]
 
     def objects(self, bucket: str, prefix: str) -> Listing:
         return _Listing(self, prefix)
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
         await self.travel()
-        if key not in self.objects_by_key:
-            raise NoSuchKey(f"there is no {key}")
-        return BytesIO(self.objects_by_key[key])
+        return await super().fetch(bucket, key)
 
-    def draft(self, bucket: str, name: str) -> Draft:
-        return Draft(BytesIO(), durable=False)
-
-    def discard(self, draft: Draft) -> None:
-        draft.file.close()
-
-    async def store(self, bucket: str, key: str, draft: Draft) -> str:
-        draft.file.seek(0)
-        return await self.put(bucket, key, draft.file.read())
-
-    async def put(self, bucket: str, key: str, content: bytes) -> str:
+    async def put(self, bucket: str, key: str, content: bytes, *, expected: str | None = None) -> str:
         await self.travel()
-        self.objects_by_key[key] = content
+        tag = await super().put(bucket, key, content, expected=expected)
         self._fail_at_times()
-        return md5(content, usedforsecurity=False).hexdigest()
+        return tag
 
     async def remove(self, bucket: str, key: str) -> None:
         await self.travel()
-        self.objects_by_key.pop(key, None)
+        await super().remove(bucket, key)
 
     async def travel(self) -> None:
         await pause(self._chance, 2)

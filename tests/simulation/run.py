@@ -24,7 +24,7 @@ import orjson
 from faradisc.capacity.config import PROFILES
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
-from faradisc.engine.backups.storage import MemoryBackupStorage
+from faradisc.engine.backups.storage import memory_backups
 from faradisc.engine.check import Check
 from faradisc.engine.exchange import intake
 from faradisc.engine.exchange.locations import Locations
@@ -211,7 +211,7 @@ class Run:
         self.logs = Path(tempfile.gettempdir(), f"simulation-{os.getpid()}-{seed}")
         """Of imports and bulk puts: the only files of a run that the machine's own disk has."""
         self.has_orphans = False
-        self.storage = MemoryBackupStorage()
+        self.storage = memory_backups()
         """Files outlive a crash."""
         self.reader = StreamReader(self.auditor, chance)
         self.sink = KinesisSink(self.auditor, chance, self.shape.kinesis_trouble)

@@ -99,12 +99,12 @@ def delete(arn: str, *, database: Endpoint) -> None:
 def verify(directory: Path) -> None:
     """Compare the files of one backup, DIRECTORY, with their checksums."""
     from faradisc.engine.backups.files import Damaged  # noqa: PLC0415 - for this command only
-    from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage  # noqa: PLC0415
+    from faradisc.engine.backups.storage import BackupStorageError, directory_backups  # noqa: PLC0415
     from faradisc.engine.backups.verification import verify as verify_backup  # noqa: PLC0415
 
     resolved = directory.resolve()
     try:
-        manifest = verify_backup(DirectoryBackupStorage(resolved.parent, blocking=False), resolved.name)
+        manifest = verify_backup(directory_backups(resolved.parent, blocking=False), resolved.name)
     except (Damaged, BackupStorageError) as error:
         fail(f"{directory} is damaged: {error}")
     click.echo(

@@ -201,14 +201,12 @@ def _checked(engine: Store, run: Run, directory: Path | None, *, repair: bool) -
 def _report(store: Store, run: Run, directory: Path | None) -> tuple[dict[str, Any], list[Any]]:
     """Returns the report of one check of a store and its backups, and the repairs of its problems."""
     from faradisc.clock import SystemClock  # noqa: PLC0415
-    from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
+    from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, directory_backups  # noqa: PLC0415
     from faradisc.engine.check import Check  # noqa: PLC0415
 
     clock = SystemClock()
     began_ns = clock.now_ns()
-    storage = (
-        None if directory is None else DirectoryBackupStorage(directory / BACKUPS_DIRECTORY, blocking=False)
-    )
+    storage = None if directory is None else directory_backups(directory / BACKUPS_DIRECTORY, blocking=False)
     report = run(Check(store, clock, storage).finish())
     seconds = (clock.now_ns() - began_ns) / 1e9
     return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.repairs)

@@ -324,7 +324,7 @@ def _errors_as_sentences() -> Iterator[None]:
     """Ends the program with one sentence for an error."""
     from faradisc.engine.formats.compression import Damaged, Unavailable  # noqa: PLC0415
     from faradisc.engine.formats.masking import BadRules  # noqa: PLC0415
-    from faradisc.engine.objects.object_storage import BucketError  # noqa: PLC0415
+    from faradisc.engine.objects.api import BucketError  # noqa: PLC0415
     from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
     from faradisc.tools.transfer.putting import TableUnusable  # noqa: PLC0415
     from faradisc.tools.transfer.scanning import BadState  # noqa: PLC0415

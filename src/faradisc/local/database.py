@@ -17,8 +17,8 @@ from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import (
     BACKUPS_DIRECTORY,
     BackupStorage,
-    DirectoryBackupStorage,
-    MemoryBackupStorage,
+    directory_backups,
+    memory_backups,
 )
 from faradisc.engine.encryption.services import key_service
 from faradisc.engine.exchange.locations import directories
@@ -141,9 +141,9 @@ class LocalDatabase:
 
         self._open_database = open_database
         self._backups: BackupStorage = (
-            MemoryBackupStorage()
+            memory_backups()
             if self.path is None
-            else DirectoryBackupStorage(self.path / BACKUPS_DIRECTORY, blocking=False)
+            else directory_backups(self.path / BACKUPS_DIRECTORY, blocking=False)
         )
         self._open(self._open_store(), clock)
 
@@ -178,8 +178,9 @@ class LocalDatabase:
         """
         from faradisc.storage.memory import MemoryStore  # noqa: PLC0415 - one engine of two is needed
 
-        store, backups = self._store, self._backups
-        if not isinstance(store, MemoryStore) or not isinstance(backups, MemoryBackupStorage):
+        store = self._store
+        backups = self._backups.copy()
+        if not isinstance(store, MemoryStore) or backups is None:
             raise ValueError("only a LocalDatabase in memory can be forked")
         if unknown := limits.keys() - LIMITS:
             raise TypeError(f"fork() takes the limits {', '.join(LIMITS)}, not {', '.join(sorted(unknown))}")
@@ -189,7 +190,7 @@ class LocalDatabase:
             twin = copy(self)
             twin._lock = threading.Lock()
             twin._settings = replace(self._settings, **limits)
-            twin._backups = backups.copy()
+            twin._backups = backups
             twin._open(store.fork(), clock or database.backend.clock)
         return twin
 

@@ -12,9 +12,10 @@ from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import (
     BACKUPS_DIRECTORY,
     BackupStorage,
-    DirectoryBackupStorage,
-    MemoryBackupStorage,
     NoBackupStorage,
+    directory_backups,
+    memory_backups,
+    s3_backups,
 )
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations, directories
@@ -106,17 +107,15 @@ def _storage(settings: ServerSettings) -> BackupStorage:
                 "Backups need one state of a whole table, which several PostgreSQLs do not have."
             )
     if settings.memory and not settings.backup_bucket:
-        return MemoryBackupStorage()
+        return memory_backups()
     if settings.backup_bucket:
-        from faradisc.engine.exchange.s3_backups import S3BackupStorage  # noqa: PLC0415 - few servers
-
-        return S3BackupStorage(settings.s3_endpoint, settings.backup_bucket)
+        return s3_backups(settings.s3_endpoint, settings.backup_bucket)
     if not settings.has_directory:
         return NoBackupStorage(
             "Backups need a place that all servers share: start each of them with --data-dir or "
             "--backup-bucket."
         )
-    return DirectoryBackupStorage(settings.directory / BACKUPS_DIRECTORY, blocking=True)
+    return directory_backups(settings.directory / BACKUPS_DIRECTORY, blocking=True)
 
 
 async def _open_store(settings: ServerSettings) -> Store:

@@ -13,7 +13,8 @@ import pytest
 
 from faradisc.engine.backups import restoring, verification, writing
 from faradisc.engine.backups.files import manifest_bytes
-from faradisc.engine.backups.storage import BackupStorageError, DirectoryBackupStorage
+from faradisc.engine.backups.storage import BackupStorage, BackupStorageError
+from faradisc.engine.objects.api import DRAFT_PREFIX
 from fixtures.exchanging import recoverable
 from fixtures.restored import listed, rows
 from fixtures.schemas import invalid, item, refused, schema
@@ -133,13 +134,13 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Makes requests not wait for any verification; collects the sizes of reads."""
     monkeypatch.setattr(verification, "AT_ONCE_BYTES", 0)
     monkeypatch.setattr(verification, "STEP_BYTES", 9_000)
-    read, sizes = DirectoryBackupStorage.read, []
+    read, sizes = BackupStorage.read, []
 
-    def noted(storage: DirectoryBackupStorage, name: str, at: int, size: int) -> bytes:
+    def noted(storage: BackupStorage, name: str, at: int, size: int) -> bytes:
         sizes.append(size)
         return read(storage, name, at, size)
 
-    monkeypatch.setattr(DirectoryBackupStorage, "read", noted)
+    monkeypatch.setattr(BackupStorage, "read", noted)
     yield sizes
 
 
@@ -295,7 +296,7 @@ def test_backup_and_restore_without_space_are_rejected(
 ) -> None:
     dynamodb, arn = make(process)
     size = dynamodb.describe_table(TableName="source")["Table"]["TableSizeBytes"]
-    monkeypatch.setattr(DirectoryBackupStorage, "free_bytes", lambda _: size - 1)
+    monkeypatch.setattr(BackupStorage, "free_bytes", lambda _: size - 1)
     with refused("LimitExceededException"):
         dynamodb.create_backup(TableName="source", BackupName="another")
     with refused("LimitExceededException"):
@@ -314,7 +315,7 @@ def test_backup_is_removed_when_the_disk_becomes_full(
         raise BackupStorageError("backup x in y: No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(DirectoryBackupStorage, call, fail)
+        patched.setattr(BackupStorage, call, fail)
         dynamodb.create_backup(TableName="source", BackupName="backup")
         process.finish()
     assert "No space left on device" in caplog.text
@@ -336,7 +337,7 @@ def test_system_backup_is_tried_again_after_a_full_disk(
         raise BackupStorageError("backup x in y: No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(DirectoryBackupStorage, "finish", fail)
+        patched.setattr(BackupStorage, "finish", fail)
         dynamodb.delete_table(TableName="source")
         process.finish()
         (backup,) = dynamodb.list_backups(BackupType="SYSTEM")["BackupSummaries"]
@@ -367,8 +368,15 @@ def test_unfinished_backup_begins_again_after_a_crash(process: Stepped) -> None:
     process.step()
     path = process.local.path
     assert path is not None
-    assert [each.suffix for each in (path / "backups").iterdir()] == [".unfinished"]
+    (draft,) = (path / "backups").iterdir()
+    assert draft.name.startswith(DRAFT_PREFIX) and listed(dynamodb) == ["backup"]
+    left = draft.read_bytes()
     process.close()
+    draft.write_bytes(left)  # as a killed process leaves it
+    of_old = path / "backups" / "0123.unfinished"  # as earlier releases left it
+    of_old.mkdir()
+    (of_old / "rows").write_bytes(left)
+    (of_old / "manifest.json").write_bytes(b"{}")
     again = Stepped(path, clock=process.clock)
     dynamodb = again.client()
     assert not any((path / "backups").iterdir())

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.engine.backups.storage import MemoryBackupStorage, NoBackupStorage
+from faradisc.engine.backups.storage import BackupStorage, NoBackupStorage, memory_backups
 from faradisc.engine.exchange.locations import directories
 from faradisc.errors import ApiError
 from faradisc.storage.immediate import run
@@ -31,8 +31,8 @@ def other_than(nodes: SharedNodes, node: TestNode) -> TestNode:
     return next(each for each in nodes.nodes if each is not node)
 
 
-def with_backups() -> tuple[SharedNodes, MemoryBackupStorage]:
-    storage = MemoryBackupStorage()
+def with_backups() -> tuple[SharedNodes, BackupStorage]:
+    storage = memory_backups()
     nodes = SharedNodes()
     options: dict[str, Any] = {"backup_storage": storage}
     first = nodes.start(options=options)
@@ -67,9 +67,9 @@ def test_a_start_leaves_the_unfinished_backup_of_another_node_and_its_death_does
     arn = holder.call("CreateBackup", TableName="t", BackupName="b")["BackupDetails"]["BackupArn"]
     run(holder.database.work())
     run(holder.database.work())
-    assert storage._rows and not storage.names()  # begun, and not finished
+    assert storage._drafts and not storage.names()  # begun, and not finished
     nodes.start(options={"backup_storage": storage})
-    assert storage._rows
+    assert storage._drafts
     working = [node for node in nodes.nodes if not (dies and node is holder)]
     nodes.pass_time(DEAD_S + 3, *working)
     for node in working:

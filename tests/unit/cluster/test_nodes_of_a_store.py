@@ -6,7 +6,7 @@ import pytest
 
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.database import Database, Settings
-from faradisc.engine.backups.storage import MemoryBackupStorage
+from faradisc.engine.backups.storage import memory_backups
 from faradisc.engine.cluster.nodes import FEATURES, Disagreement, Node, Nodes, all_nodes
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryPlace, MemoryStore
@@ -56,7 +56,7 @@ def test_a_node_with_other_settings_does_not_start_and_names_both() -> None:
 
 def test_a_node_with_another_bucket_of_backups_does_not_start() -> None:
     nodes = SharedNodes()
-    storage = MemoryBackupStorage()
+    storage = memory_backups()
     storage.kind = "s3://one"
     nodes.start(options={"backup_storage": storage})
     with pytest.raises(Disagreement, match=r"backups='s3://one', and .* with backups='memory'"):

@@ -15,7 +15,7 @@ import pytest
 
 from faradisc.clock import ManualClock
 from faradisc.database import Database
-from faradisc.engine.backups.storage import MemoryBackupStorage
+from faradisc.engine.backups.storage import BackupStorage
 from faradisc.engine.check import Check
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.model.codec.keyspace import JOBS_PART
@@ -121,7 +121,6 @@ def test_a_start_after_a_crash_between_commits_leaves_nothing_behind(
         process.call("PutItem", TableName="table", Item=item(p=f"{number % 30}", g="g"))
     process.finish()
     storage = process.backend.backups.storage
-    assert isinstance(storage, MemoryBackupStorage)
     with monkeypatch.context() as patched:
         copies = copies_after_each_write(process, act, patched)
     process.close()
@@ -130,7 +129,7 @@ def test_a_start_after_a_crash_between_commits_leaves_nothing_behind(
         run(_check(written, storage, clock, f"after write {number} of {len(copies)}"))
 
 
-async def _check(store: MemoryStore, storage: MemoryBackupStorage, clock: ManualClock, when: str) -> None:
+async def _check(store: MemoryStore, storage: BackupStorage, clock: ManualClock, when: str) -> None:
     database = await Database.open(store, backup_storage=copy.deepcopy(storage), clock=clock)
     while await database.work():
         pass

@@ -1,69 +1,215 @@
-"""Stores the files of backups: in a directory beside the store, or in memory.
+"""Stores the files of backups as objects: `<name>/rows`, and then `<name>/manifest.json`.
 
-A backup storage knows names and bytes, nothing of tables. It holds a backup once `finish` has written the
-manifest; until then the backup is unfinished and can only be appended to or removed. Calls block on the
-disk; `run_blocking` runs them in a thread where an event loop has to go on meanwhile.
+A backup storage knows names and bytes, nothing of tables. It holds a backup once its manifest is an object,
+which is complete and on disk as every object is (engine/objects); until then the backup is unfinished and can
+only be appended to or removed. Calls block on a disk or a network; `run_blocking` runs them in a thread where
+an event loop has to go on meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import BinaryIO, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from faradisc.engine.backups.files import Damaged
+from faradisc.engine.objects.api import BucketError, Draft, NoSuchKey, Object, ObjectStorage
+from faradisc.engine.objects.directory import DirectoryStorage
+from faradisc.engine.objects.memory import MemoryStorage
+from faradisc.storage.immediate import run
 
 BACKUPS_DIRECTORY = "backups"
 """Name of the directory of backups in a data directory."""
 ROWS_FILE = "rows"
 MANIFEST_FILE = "manifest.json"
 _UNFINISHED = ".unfinished"
+"""End of the names of unfinished backups that earlier releases have left."""
+PIECE_BYTES = 4 * 1024 * 1024
+"""Read at least at once from an endpoint, which takes some ten milliseconds for any size below."""
+PIECES_MAX = 8
+"""Kept in memory: one of each backup that is read."""
 
 T = TypeVar("T")
 
 
 class BackupStorageError(Exception):
-    """Raised when the operating system fails, for example on a full disk. The text says what and where."""
+    """Raised when a disk or an endpoint fails, for example a full disk. The text says what and where."""
 
 
-class BackupStorage(Protocol):
-    blocking: bool
-    """Whether calls may wait for a disk."""
-    kind: str
-    """What all servers over one store have in common: a bucket, but not the name of a directory."""
+class BackupStorage:
+    def __init__(
+        self, objects: ObjectStorage, bucket: str, prefix: str = "", *, kind: str, where: str, blocking: bool
+    ) -> None:
+        """kind: what all servers over one store have in common: a bucket, but not the name of a directory.
+        where: the place, for errors. blocking: an event loop must not wait for a call."""
+        self.objects = objects
+        self.kind = kind
+        self.blocking = blocking
+        self._where = where
+        self._bucket = bucket
+        self._prefix = f"{prefix}/" if prefix else ""
+        self._ahead = PIECE_BYTES if kind.startswith("s3://") else 0
+        self._drafts: dict[str, Draft] = {}
+        """The rows of unfinished backups."""
+        self._pieces: dict[str, tuple[int, bytes]] = {}
+        """The rows of a backup that were read last, and where they begin."""
 
     def names(self) -> list[str]:
         """Returns the names of the finished backups."""
+        found = self._files().items()
+        return sorted(name for name, files in found if MANIFEST_FILE in files and not _is_of_old(name))
 
     def append(self, name: str, data: bytes) -> None:
         """Appends to the rows of an unfinished backup; begins it if necessary."""
+        try:
+            if name not in self._drafts:
+                self._drafts[name] = self.objects.draft(self._bucket, name)
+            self._drafts[name].write(data)
+        except (BucketError, OSError) as error:
+            raise self._failed(name, error) from error
 
     def finish(self, name: str, manifest: bytes) -> None:
         """Makes all rows and the manifest durable; the backup then becomes visible atomically."""
+        draft = self._drafts.pop(name)
+        try:
+            self._call(name, self.objects.store(self._bucket, self._key(name, ROWS_FILE), draft))
+        except BaseException:
+            self.objects.discard(draft)
+            raise
+        self._call(name, self.objects.put(self._bucket, self._key(name, MANIFEST_FILE), manifest))
 
     def remove(self, name: str) -> None:
         """Removes a backup, finished or not, if it exists."""
+        self._discard(name)
+        for file in (MANIFEST_FILE, ROWS_FILE):  # invisible after the first
+            self._remove(name, file)
 
     def remove_unfinished(self) -> None:
         """Removes the unfinished backups that a crash has left."""
+        for name in list(self._drafts):
+            self._discard(name)
+        for name, files in self._files().items():
+            if MANIFEST_FILE not in files or _is_of_old(name):
+                for file in files:
+                    self._remove(name, file)
+        if isinstance(self.objects, DirectoryStorage):
+            self.objects.remove_drafts(self._bucket)
 
     def manifest(self, name: str) -> bytes:
         """Returns the manifest of a finished backup. Raises Damaged if it is missing."""
+        return self._call(name, self.objects.get(self._bucket, self._key(name, MANIFEST_FILE)))[0]
 
     def size(self, name: str) -> int:
         """Returns the size of the rows of a finished backup. Raises Damaged if they are missing."""
+        self._pieces.pop(name, None)  # a verification begins, perhaps of files that were put back
+        return self._call(name, self.objects.size(self._bucket, self._key(name, ROWS_FILE)))
 
     def read(self, name: str, at: int, size: int) -> bytes:
         """Returns up to `size` bytes of the rows of a finished backup. Raises Damaged if they are missing."""
+        start, piece = self._pieces.get(name, (0, b""))
+        if not start <= at <= at + size <= start + len(piece):
+            wanted = max(size, self._ahead)
+            reading = self.objects.read(self._bucket, self._key(name, ROWS_FILE), at, wanted)
+            start, piece = at, self._call(name, reading)
+            if self._ahead:
+                self._pieces[name] = start, piece
+                for other in list(self._pieces)[:-PIECES_MAX]:
+                    self._pieces.pop(other, None)
+        return piece[at - start : at - start + size]
 
     def free_bytes(self) -> int | None:
-        """Returns the free space; None where only memory limits it."""
+        """Returns the free space; None where no disk of this machine limits it."""
+        return self.objects.free_bytes(self._bucket)
+
+    def copy(self) -> BackupStorage | None:
+        """Returns a storage with the same finished backups, if they are in memory."""
+        if not isinstance(self.objects, MemoryStorage):
+            return None
+        return memory_backups(self.objects.copy())
 
     def close(self) -> None:
         """Closes unfinished backups; the next start removes them."""
+        for name in list(self._drafts):
+            self._discard(name)
+        self._pieces.clear()
+
+    def _key(self, name: str, file: str) -> str:
+        return f"{self._prefix}{name}/{file}"
+
+    def _files(self) -> dict[str, set[str]]:
+        """Returns the names of the files of each backup, finished or not."""
+
+        async def listed() -> list[Object]:
+            found: list[Object] = []
+            listing = self.objects.objects(self._bucket, self._prefix)
+            while (page := await listing.page()) is not None:
+                found += page
+            return found
+
+        files: dict[str, set[str]] = {}
+        for each in self._call("list", listed()):
+            name, _, file = each.key.removeprefix(self._prefix).partition("/")
+            if file in (MANIFEST_FILE, ROWS_FILE):
+                files.setdefault(name, set()).add(file)
+        return files
+
+    def _remove(self, name: str, file: str) -> None:
+        self._call(name, self.objects.remove(self._bucket, self._key(name, file)))
+
+    def _discard(self, name: str) -> None:
+        self._pieces.pop(name, None)
+        draft = self._drafts.pop(name, None)
+        if draft is not None:
+            self.objects.discard(draft)
+
+    def _call(self, name: str, call: Coroutine[Any, Any, T]) -> T:
+        """Raises Damaged when an object is missing, BackupStorageError."""
+        try:
+            return run(call)
+        except NoSuchKey as error:
+            raise Damaged(f"its files are gone from {self._where}/{name}") from error
+        except BucketError as error:
+            raise self._failed(name, error) from error
+
+    def _failed(self, name: str, error: BucketError | OSError) -> BackupStorageError:
+        text = getattr(error, "strerror", None) or error
+        return BackupStorageError(f"backup {name} in {self._where}: {text}")
+
+
+class NoBackupStorage(BackupStorage):
+    """No place for backups: none can be made, and there are none."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(MemoryStorage(), "none", kind="none", where="none", blocking=False)
+        self.reason = reason
+
+
+def _is_of_old(name: str) -> bool:
+    return name.endswith(_UNFINISHED)
+
+
+def memory_backups(objects: MemoryStorage | None = None) -> BackupStorage:
+    return BackupStorage(objects or MemoryStorage(), "backups", kind="memory", where="memory", blocking=False)
+
+
+def directory_backups(directory: Path, *, blocking: bool) -> BackupStorage:
+    """Returns the backups in a directory, which is created when it is first needed."""
+    directory = directory.absolute()
+    objects = DirectoryStorage(directory.parent, owned=True)
+    return BackupStorage(objects, directory.name, kind="directory", where=str(directory), blocking=blocking)
+
+
+def s3_backups(url: str, place: str, *, options: dict[str, Any] | None = None) -> BackupStorage:
+    """url: of the endpoint, or `aws`. place: a bucket, or bucket/prefix. options: of boto3's client."""
+    from faradisc.engine.objects.s3 import S3Storage  # noqa: PLC0415 - few servers
+
+    place = place.strip("/")
+    bucket, _, prefix = place.partition("/")
+    where = f"s3://{place}"
+    return BackupStorage(
+        S3Storage(url, options=options), bucket, prefix, kind=where, where=where, blocking=True
+    )
 
 
 async def run_blocking(storage: BackupStorage, call: Callable[..., T], *arguments: object) -> T:
@@ -71,218 +217,3 @@ async def run_blocking(storage: BackupStorage, call: Callable[..., T], *argument
     if storage.blocking:
         return await asyncio.to_thread(call, *arguments)
     return call(*arguments)
-
-
-class MemoryBackupStorage:
-    """Backups in memory, lost when the process ends."""
-
-    blocking = False
-    kind = "memory"
-
-    def __init__(self) -> None:
-        self._rows: dict[str, bytearray] = {}
-        self._manifests: dict[str, bytes] = {}
-
-    def copy(self) -> MemoryBackupStorage:
-        """Returns a storage with the same finished backups, which never change."""
-        twin = MemoryBackupStorage()
-        twin._manifests = self._manifests.copy()
-        twin._rows = {name: self._rows[name] for name in self._manifests}
-        return twin
-
-    def names(self) -> list[str]:
-        return sorted(self._manifests)
-
-    def append(self, name: str, data: bytes) -> None:
-        self._rows.setdefault(name, bytearray()).extend(data)
-
-    def finish(self, name: str, manifest: bytes) -> None:
-        self._manifests[name] = manifest
-
-    def remove(self, name: str) -> None:
-        self._manifests.pop(name, None)
-        self._rows.pop(name, None)
-
-    def remove_unfinished(self) -> None:
-        for name in self._rows.keys() - self._manifests.keys():
-            del self._rows[name]
-
-    def manifest(self, name: str) -> bytes:
-        if name not in self._manifests:
-            raise Damaged("its files are gone")
-        return self._manifests[name]
-
-    def _rows_of(self, name: str) -> memoryview:
-        self.manifest(name)
-        return memoryview(self._rows[name])
-
-    def size(self, name: str) -> int:
-        return len(self._rows_of(name))
-
-    def read(self, name: str, at: int, size: int) -> bytes:
-        return bytes(self._rows_of(name)[at : at + size])
-
-    def free_bytes(self) -> int | None:
-        return None
-
-    def close(self) -> None:
-        """Does nothing."""
-
-
-class NoBackupStorage(MemoryBackupStorage):
-    """No place for backups: none can be made, and there are none."""
-
-    kind = "none"
-
-    def __init__(self, reason: str) -> None:
-        super().__init__()
-        self.reason = reason
-
-    def append(self, name: str, data: bytes) -> None:
-        raise BackupStorageError(self.reason)
-
-    def finish(self, name: str, manifest: bytes) -> None:
-        raise BackupStorageError(self.reason)
-
-
-class DirectoryBackupStorage:
-    """One directory per backup, `<directory>/<name>/`, with `rows` and `manifest.json`.
-
-    The name of an unfinished one ends in `.unfinished`; `finish` renames it, which makes it visible. The
-    directory is created when it is first needed.
-    """
-
-    kind = "directory"
-
-    def __init__(self, directory: Path, *, blocking: bool) -> None:
-        """blocking: an event loop must not wait for the disk."""
-        self.blocking = blocking
-        self._directory = directory
-        self._open: dict[str, BinaryIO] = {}
-        """The rows of unfinished backups."""
-
-    def names(self) -> list[str]:
-        if not self._directory.is_dir():
-            return []
-        found = [each.name for each in self._directory.iterdir() if (each / MANIFEST_FILE).is_file()]
-        return sorted(name for name in found if not name.endswith(_UNFINISHED))
-
-    def append(self, name: str, data: bytes) -> None:
-        try:
-            file = self._open.get(name)
-            if file is None:
-                unfinished = self._unfinished(name)
-                _remove_tree(unfinished)
-                unfinished.mkdir(parents=True)
-                file = self._open[name] = (unfinished / ROWS_FILE).open("wb")
-            file.write(data)
-        except OSError as error:
-            raise self._failed(name, error) from error
-
-    def finish(self, name: str, manifest: bytes) -> None:
-        unfinished = self._unfinished(name)
-        try:
-            with self._open.pop(name) as rows:
-                rows.flush()
-                os.fsync(rows.fileno())
-            with (unfinished / MANIFEST_FILE).open("wb") as file:
-                file.write(manifest)
-                file.flush()
-                os.fsync(file.fileno())
-            _sync(unfinished)
-            unfinished.rename(self._directory / name)
-            _sync(self._directory)
-            _sync(self._directory.parent)
-        except OSError as error:
-            raise self._failed(name, error) from error
-
-    def remove(self, name: str) -> None:
-        file = self._open.pop(name, None)
-        if file is not None:
-            _close_quietly(file)
-        finished, unfinished = self._directory / name, self._unfinished(name)
-        try:
-            if finished.exists():
-                finished.rename(unfinished)  # invisible from here on; the rest may take long
-                _sync(self._directory)
-            _remove_tree(unfinished)
-        except OSError as error:
-            raise self._failed(name, error) from error
-
-    def remove_unfinished(self) -> None:
-        if self._directory.is_dir():
-            for each in self._directory.iterdir():
-                if each.name.endswith(_UNFINISHED):
-                    _remove_tree(each)
-
-    def manifest(self, name: str) -> bytes:
-        try:
-            return (self._directory / name / MANIFEST_FILE).read_bytes()
-        except FileNotFoundError as error:
-            raise Damaged(f"{MANIFEST_FILE} is gone from {self._directory / name}") from error
-        except OSError as error:
-            raise self._failed(name, error) from error
-
-    def size(self, name: str) -> int:
-        with self._rows_of(name) as file:
-            return file.seek(0, os.SEEK_END)
-
-    def read(self, name: str, at: int, size: int) -> bytes:
-        with self._rows_of(name) as file:
-            file.seek(at)
-            return file.read(size)
-
-    @contextlib.contextmanager
-    def _rows_of(self, name: str) -> Iterator[BinaryIO]:
-        try:
-            with (self._directory / name / ROWS_FILE).open("rb") as file:
-                yield file
-        except FileNotFoundError as error:
-            raise Damaged(f"{ROWS_FILE} is gone from {self._directory / name}") from error
-        except OSError as error:
-            raise self._failed(name, error) from error
-
-    def free_bytes(self) -> int | None:
-        there = self._directory if self._directory.exists() else self._directory.parent
-        return _free_bytes(there)
-
-    def close(self) -> None:
-        for file in self._open.values():
-            _close_quietly(file)
-        self._open.clear()
-
-    def _unfinished(self, name: str) -> Path:
-        return self._directory / (name + _UNFINISHED)
-
-    def _failed(self, name: str, error: OSError) -> BackupStorageError:
-        return BackupStorageError(f"backup {name} in {self._directory}: {error.strerror or error}")
-
-
-def _close_quietly(file: BinaryIO) -> None:
-    """Closes a file that is not needed; writing its buffer fails on a full disk."""
-    with contextlib.suppress(OSError):
-        file.close()
-
-
-def _sync(directory: Path) -> None:
-    """Makes names durable; Windows has no such call and needs none."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _remove_tree(directory: Path) -> None:
-    """Removes a directory and its contents, if it exists."""
-    import shutil  # noqa: PLC0415 - it imports bz2 and lzma, and few starts need it
-
-    shutil.rmtree(directory, ignore_errors=True)
-
-
-def _free_bytes(directory: Path) -> int:
-    import shutil  # noqa: PLC0415
-
-    return shutil.disk_usage(directory).free

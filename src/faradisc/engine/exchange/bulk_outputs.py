@@ -8,7 +8,7 @@ from posixpath import join
 
 from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.task_store import Task
-from faradisc.engine.objects.object_storage import ObjectStorage, access_of
+from faradisc.engine.objects.api import ObjectStorage, access_of
 
 _OUTPUTS = {"ERROR": "errors", "CONDITION_CHECK_FAILURE": "condition_check_failures"}
 PIECE_BYTES = 1024 * 1024

@@ -30,7 +30,7 @@ from faradisc.engine.exchange.object_reader import Source
 from faradisc.engine.exchange.task_store import BULK, FAILED, Task, TaskStore
 from faradisc.engine.formats.compression import Damaged, Unavailable
 from faradisc.engine.formats.json_lines import Malformed
-from faradisc.engine.objects.object_storage import BucketError, ObjectStorage, access_of
+from faradisc.engine.objects.api import BucketError, ObjectStorage, access_of
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, ConditionFailed, Matches, Outcome, evaluate

@@ -45,7 +45,7 @@ from faradisc.engine.formats.manifests import (
     export_directory,
     put_manifest,
 )
-from faradisc.engine.objects.object_storage import BucketError, Draft, ObjectStorage, access_of
+from faradisc.engine.objects.api import BucketError, Draft, ObjectStorage, access_of
 from faradisc.engine.sealing.sealer import Sealer
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import DAY_NS

@@ -24,7 +24,7 @@ from faradisc.engine.exchange.object_reader import Record, Source
 from faradisc.engine.exchange.task_store import FAILED, IMPORT, Task, TaskStore
 from faradisc.engine.formats.compression import Damaged, Unavailable
 from faradisc.engine.formats.json_lines import Malformed
-from faradisc.engine.objects.object_storage import BucketError, access_of
+from faradisc.engine.objects.api import BucketError, access_of
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.loading import LoadedRow, Novelty, load_rows, row_of

@@ -17,7 +17,7 @@ from faradisc.engine.exchange.object_reader import ObjectReader, Record, Source,
 from faradisc.engine.exchange.sealed_objects import opened
 from faradisc.engine.formats.compression import Damaged
 from faradisc.engine.formats.manifests import Manifests
-from faradisc.engine.objects.object_storage import Listing, NoSuchKey, Object, ObjectStorage
+from faradisc.engine.objects.api import Listing, NoSuchKey, Object, ObjectStorage
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.table import Table
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from faradisc.engine.objects.object_storage import DirectoryStorage, ObjectStorage
+from faradisc.engine.objects.api import ObjectStorage
+from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.model.values.attribute import Item
 
 

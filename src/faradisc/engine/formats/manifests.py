@@ -25,7 +25,7 @@ import orjson
 
 from faradisc.engine.formats.compression import PIECE_BYTES, Damaged
 from faradisc.engine.formats.json_lines import Malformed, lines
-from faradisc.engine.objects.object_storage import NoSuchKey, Object, ObjectStorage
+from faradisc.engine.objects.api import NoSuchKey, Object, ObjectStorage
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

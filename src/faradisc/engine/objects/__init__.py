@@ -1,7 +1,10 @@
-"""Objects in buckets, for exports and imports: files in directories, or objects of an S3 endpoint.
+"""Objects in buckets: files in directories, in memory, or objects of an S3 endpoint. The one storage of
+backups, exports and imports.
 
-    object_storage      what a storage of objects does, its errors, and the one with directories
-    s3                  the one with an endpoint; needs boto3
+    api         what a storage of objects does, and its errors
+    directory   in directories, with the syncs that make a stored object complete
+    memory      in memory
+    s3          at an S3 endpoint; needs boto3
 
 An object exists when it is complete and durable. Nothing here knows what an object contains.
 """

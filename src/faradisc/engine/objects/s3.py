@@ -1,8 +1,8 @@
 """Buckets of an S3 endpoint, Amazon's or any other with its protocol. Needs boto3, an extra.
 
 Objects pass through local files, one at a time: downloaded completely before they are read, uploaded when
-they are complete. So an interrupted transfer is detected by its length before its content is used. Calls run
-in threads: the database's thread never waits for the network.
+they are complete. So an interrupted transfer is detected by its length before its content is used. Calls from
+an event loop run in threads: the database's thread never waits for the network.
 
 Credentials and region come from boto3's usual sources.
 """
@@ -14,7 +14,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TypeVar
 
-from faradisc.engine.objects.object_storage import (
+from faradisc.engine.objects.api import (
+    ABSENT,
     BucketAccess,
     BucketDenied,
     BucketError,
@@ -26,6 +27,7 @@ from faradisc.engine.objects.object_storage import (
     NoSuchKey,
     Object,
     ObjectStorage,
+    PutRefused,
 )
 
 T = TypeVar("T")
@@ -38,6 +40,9 @@ _CODES: dict[str, type[BucketError]] = {
     "AccessDenied": BucketDenied,
     "403": BucketDenied,
     "KeyTooLongError": InvalidKey,
+    "PreconditionFailed": PutRefused,
+    "412": PutRefused,
+    "ConditionalRequestConflict": PutRefused,
 }
 
 
@@ -67,6 +72,11 @@ class S3Connection:
             )
             self._client = boto3.client("s3", endpoint_url=self._url, config=config, **self._options)
         return self._client
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
 
 class _S3Listing:
@@ -115,14 +125,14 @@ class S3Storage:
         return self._connection.client
 
     def close(self) -> None:
-        self._client.close()
+        self._connection.close()
 
     def objects(self, bucket: str, prefix: str) -> Listing:
         return _S3Listing(self._connection, {"Bucket": bucket, "Prefix": prefix, **self._reading})
 
     async def fetch(self, bucket: str, key: str) -> BinaryIO:
         def fetched() -> BinaryIO:
-            file = temporary_file()
+            file = _temporary_file()
             try:
                 self._client.download_fileobj(bucket, key, file, ExtraArgs=self._reading)
                 file.seek(0)
@@ -134,7 +144,7 @@ class S3Storage:
         return await _in_thread(fetched)
 
     def draft(self, bucket: str, name: str) -> Draft:
-        return Draft(temporary_file(), durable=False)
+        return Draft(_temporary_file(), durable=False)
 
     def discard(self, draft: Draft) -> None:
         draft.file.close()
@@ -151,28 +161,69 @@ class S3Storage:
 
         return await _in_thread(stored)
 
-    async def put(self, bucket: str, key: str, content: bytes) -> str:
+    async def get(self, bucket: str, key: str) -> tuple[bytes, str]:
+        def got() -> tuple[bytes, str]:
+            answer = self._client.get_object(Bucket=bucket, Key=key, **self._reading)
+            return answer["Body"].read(), answer["ETag"].strip('"')
+
+        return await _in_thread(got)
+
+    async def read(self, bucket: str, key: str, at: int, size: int) -> bytes:
+        def read() -> bytes:
+            from botocore.exceptions import ClientError  # noqa: PLC0415 - slow to import
+
+            asked = f"bytes={at}-{at + size - 1}"
+            try:
+                answer = self._client.get_object(Bucket=bucket, Key=key, Range=asked, **self._reading)
+            except ClientError as error:
+                if error.response.get("Error", {}).get("Code") == "InvalidRange":  # it begins at the end
+                    return b""
+                raise
+            content: bytes = answer["Body"].read()
+            return content
+
+        return await _in_thread(read)
+
+    async def size(self, bucket: str, key: str) -> int:
+        def size() -> int:
+            return int(self._client.head_object(Bucket=bucket, Key=key, **self._reading)["ContentLength"])
+
+        return await _in_thread(size)
+
+    async def put(self, bucket: str, key: str, content: bytes, *, expected: str | None = None) -> str:
         def put() -> str:
             more = {**self._reading, **self._writing}
+            if expected is not None:
+                more |= {"IfNoneMatch": "*"} if expected == ABSENT else {"IfMatch": f'"{expected}"'}
             tag: str = self._client.put_object(Bucket=bucket, Key=key, Body=content, **more)["ETag"]
             return tag.strip('"')
 
-        return await _in_thread(put)
+        try:
+            return await _in_thread(put)
+        except NoSuchKey as error:  # S3's answer to If-Match where there is no object
+            raise PutRefused(str(error)) from error
 
     async def remove(self, bucket: str, key: str) -> None:
         await _in_thread(lambda: self._client.delete_object(Bucket=bucket, Key=key, **self._reading))
 
+    def free_bytes(self, bucket: str) -> int | None:
+        return None
 
-def temporary_file() -> BinaryIO:
+
+def _temporary_file() -> BinaryIO:
     return tempfile.TemporaryFile(prefix="faradisc-")
 
 
 async def _in_thread(call: Callable[[], T]) -> T:
-    """Runs a call that may wait for the network. Raises BucketError."""
-    return await asyncio.to_thread(translated, call)
+    """Runs a call that may wait for the network: in a thread, unless no loop waits. Raises BucketError."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return _translated(call)
+    return await asyncio.to_thread(_translated, call)
 
 
-def translated(call: Callable[[], T]) -> T:
+def _translated(call: Callable[[], T]) -> T:
     from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - slow to import
 
     try:

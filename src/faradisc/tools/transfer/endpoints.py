@@ -186,7 +186,7 @@ class Directory:
         """
         from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - for data directories only
         from faradisc.database import Database, Settings  # noqa: PLC0415
-        from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, DirectoryBackupStorage  # noqa: PLC0415
+        from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, directory_backups  # noqa: PLC0415
         from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
         from faradisc.storage.rocks import open_rocks  # noqa: PLC0415
 
@@ -194,7 +194,7 @@ class Directory:
         self._checked = checked
         settings = Settings(transition_ms=0)
         self._region = region or settings.region
-        backups = DirectoryBackupStorage(Path(path) / BACKUPS_DIRECTORY, blocking=False)
+        backups = directory_backups(Path(path) / BACKUPS_DIRECTORY, blocking=False)
         try:
             keys = of_environment()
         except SealedFileError as error:

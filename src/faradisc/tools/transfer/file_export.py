@@ -29,7 +29,7 @@ from faradisc.engine.formats.manifests import (
     put_manifest,
 )
 from faradisc.engine.formats.masking import Masker
-from faradisc.engine.objects.object_storage import DirectoryStorage
+from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
 from faradisc.tools.transfer.endpoints import Endpoint
 from faradisc.tools.transfer.progress import Progress

@@ -22,7 +22,7 @@ from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.object_reader import KeyAttributes, ObjectReader, Record
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.formats.masking import Masker
-from faradisc.engine.objects.object_storage import DirectoryStorage
+from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.errors import RequestRejected
 from faradisc.tools.transfer.endpoints import Directory, Endpoint
 from faradisc.tools.transfer.progress import Progress

@@ -15,7 +15,7 @@ import orjson
 from faradisc.engine.exchange.object_reader import Source
 from faradisc.engine.formats.compression import Damaged, pieces
 from faradisc.engine.formats.manifests import FILES, SUMMARY, CheckedFile, DataFile, data_files, read_checked
-from faradisc.engine.objects.object_storage import DirectoryStorage
+from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
 
 _FORMATS = {
