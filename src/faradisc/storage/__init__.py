@@ -4,7 +4,8 @@
     immediate.py    run(): runs a coroutine that never suspends, without an event loop
     memory.py       the smallest correct engine; data ends with the process
     rocks.py        the embedded default, on RocksDB; rocks_view.py has its layout and reads,
-                    rocks_files.py opens its directory
+                    rocks_files.py opens its directory, rocks_log.py reads its log commit by commit,
+                    rocks_following.py is a store that only such commits are written to
     durability.py   waits for syncs: grouped in a thread, or inline
     format.py       the FORMAT file of a data directory
     ordered.py      a set of keys kept in order, for memory.py

@@ -31,10 +31,19 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from rocksdict import Rdict, WriteBatch, WriteOptions
+from rocksdict import Rdict, RdictIter, WriteBatch, WriteOptions
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import EMBEDDED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, ReadOnlyStore, Row
+from faradisc.storage.api import (
+    EMBEDDED_SLOTS,
+    Batch,
+    Closed,
+    Conflict,
+    IOFailed,
+    Part,
+    ReadOnlyStore,
+    Row,
+)
 from faradisc.storage.durability import Durability, GroupedSync, InlineSync
 from faradisc.storage.format import unwritable
 from faradisc.storage.rocks_files import open_files, translated
@@ -62,10 +71,12 @@ class RocksStore(LiveReader):
         sync: Callable[[], None] | None = None,
         flush: Callable[[], None] | None = None,
         record: SyncRecord | None = None,
+        *,
+        log_all: bool = False,
     ) -> None:
         """sync: makes the log so far durable, in any thread. flush: makes everything so far durable, as a
         table. Both are RocksDB's own unless given by a test. record: records each sync; closed with the
-        store."""
+        store. log_all: commits that are not durable are in the log too, for a copy that is made of it."""
         super().__init__(db)
         self._closed = False
         self._version = db.latest_sequence_number()
@@ -73,6 +84,12 @@ class RocksStore(LiveReader):
         driver = InlineSync if durability == "inline" else GroupedSync
         self._sync = sync or db.flush_wal
         self._record = record
+        self._log_all = log_all
+        self.synced_sequence = db.latest_sequence_number()
+        """RocksDB's sequence number of the last change that is known to be on disk. With a record only."""
+        self.after_sync: Callable[[int], None] | None = None
+        """Called in the thread of a sync, with the sequence number that it covers, before any commit of it is
+        answered. An error that it raises is a failed sync: nothing of it is answered."""
         self._logged: int | None = None
         """Sequence number of the newest change that is in the log; None if the newest of all is."""
         self._durability: Durability = driver(self._begin_sync, self._fail, self._version)
@@ -179,6 +196,15 @@ class RocksStore(LiveReader):
         await self.flush()
         return snapshot
 
+    def numbered_iterator(self) -> tuple[int, RdictIter]:
+        """Returns a sequence number, and an iterator over the whole keyspace as it is after that change. Any
+        thread may call this."""
+        while True:
+            before = self._db.latest_sequence_number()
+            iterator = self._db.iter()
+            if self._db.latest_sequence_number() == before:
+                return before, iterator
+
     @staticmethod
     def _newest(rows: list[Row | None], part: PartState) -> int:
         """Returns the newest version that `rows` show."""
@@ -239,6 +265,9 @@ class RocksStore(LiveReader):
             record.write(position)
         except OSError as error:
             raise IOFailed(f"The record of what is synced cannot be written: {error}") from error
+        self.synced_sequence = max(self.synced_sequence, position.sequence)
+        if self.after_sync is not None:
+            self.after_sync(position.sequence)
 
     # --- Writes ----------------------------------------------------------------------------------
 
@@ -252,7 +281,7 @@ class RocksStore(LiveReader):
                     return conflict
         version = self._version + 1
         write = WriteBatch(raw_mode=True)
-        logged = durable and not (self._unlogged and self._builds_on_unlogged(batches))
+        logged = self._log_all or (durable and not (self._unlogged and self._builds_on_unlogged(batches)))
         try:
             answer = [self._collect(batch, write, version) for batch in batches]
             if write.is_empty():  # wait only for what its checks rely on
@@ -269,6 +298,8 @@ class RocksStore(LiveReader):
         if not logged:
             if durable:
                 await self._wait_flushed(version)
+            return answer
+        if not durable:
             return answer
         waiting = self._durability.wrote(version)
         if waiting is not None:
@@ -439,19 +470,25 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_all)
 
 
-def open_rocks(directory: Path | str, *, durability: Literal["grouped", "inline"] = "grouped") -> RocksStore:
+def open_rocks(
+    directory: Path | str,
+    *,
+    durability: Literal["grouped", "inline"] = "grouped",
+    keep_log: bool = False,
+) -> RocksStore:
     """Opens or creates the store in `directory`.
 
+    keep_log: everything is in the log, whose files stay until they are copied (rocks_log.py).
     grouped: commits of one event loop share syncs in a thread; needs a running loop from the first commit on.
     inline: each commit syncs before it returns, and no call suspends.
 
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """
     directory = Path(directory).absolute()
-    db = open_files(directory)
+    db = open_files(directory, keep_log=keep_log)
     try:
         record = SyncRecord(directory)
     except OSError as error:
         db.close()
         raise unwritable(directory, error) from error
-    return RocksStore(db, durability, record=record)
+    return RocksStore(db, durability, record=record, log_all=keep_log)

@@ -34,11 +34,18 @@ OPEN_FILES_MAX = 512
 """Leaves room for connections under the usual limit of 1,024 descriptors."""
 
 ROCKS_DIRECTORY = "rocks"
+ARCHIVE_DIRECTORY = "archive"
+LOG_KEPT_BYTES = 4 << 30
+"""Of the log that no copy has yet; what is older goes, and the copy begins again with a snapshot."""
+LOG_KEPT_S = 10 * 365 * 86_400
 OWNER_FILE = "OWNER"
 
 
-def options() -> Options:
-    """Returns the tuning, for one writer, rows of some hundred bytes and a small idle process."""
+def options(*, keep_log: bool = False) -> Options:
+    """Returns the tuning, for one writer, rows of some hundred bytes and a small idle process.
+
+    keep_log: files of the log stay until they are read (rocks_log.py).
+    """
     table = BlockBasedOptions()
     table.set_block_cache(Cache(BLOCK_CACHE_BYTES))
     table.set_bloom_filter(10, False)  # bits per key: one absent key in a hundred costs a block read
@@ -67,10 +74,13 @@ def options() -> Options:
     tuning.set_stats_dump_period_sec(0)
     tuning.set_stats_persist_period_sec(0)
     tuning.set_skip_stats_update_on_db_open(True)
+    if keep_log:
+        tuning.set_wal_ttl_seconds(LOG_KEPT_S)
+        tuning.set_wal_size_limit_mb(LOG_KEPT_BYTES // MB)
     return tuning
 
 
-def open_files(directory: Path) -> Rdict:
+def open_files(directory: Path, *, keep_log: bool = False) -> Rdict:
     """Opens or creates the store in `directory`, and upgrades an older one to the current format.
 
     Nothing in the directory changes if the log does not give back every acknowledged commit.
@@ -91,7 +101,10 @@ def open_files(directory: Path) -> Rdict:
         check_recorded(directory)
         if lost := unrecoverable(directory):
             raise damaged_log(directory, lost)
-        db = Rdict(str(files), options())
+        db = Rdict(str(files), options(keep_log=keep_log))
+        if not keep_log and (files / ARCHIVE_DIRECTORY).is_dir():
+            for each in (files / ARCHIVE_DIRECTORY).iterdir():
+                each.unlink()
     except OSError as error:
         raise data_format.unwritable(files, error) from error
     except Exception as error:
