@@ -294,7 +294,8 @@ class Database:
         readers = (restores.oldest_needed_ns, exchange.oldest_needed_ns)
         periods = Periods(store, catalog, readers, lag_s=settings.restorable_lag_s)
         await periods.load()
-        links = Links(settings.replication_lag_ms, settings.replication_seed)
+        links = Links(store, settings.replication_lag_ms, settings.replication_seed)
+        await links.load()
         regions = tuple(filter(None, map(str.strip, settings.regions.split(","))))
         replicas = Replicas(store, catalog, clock, links, regions=regions, encryption=encryption)
         rate, seed = settings.conflict_rate, settings.conflict_seed

@@ -22,6 +22,8 @@ NUMBER_EXPONENT_MAX = 125
 """Of the first digit in scientific notation: 9.99...E+125 is the largest magnitude."""
 NUMBER_EXPONENT_MIN = -130
 ATTRIBUTE_NAME_BYTES_MAX = 65_535
+REPLICA_OVERHEAD_BYTES = 48
+"""Added per item to TableSizeBytes of a replica (the service's documentation of item sizes)."""
 STORAGE_OVERHEAD_BYTES = 100
 """Added per item and per index entry to TableSizeBytes and IndexSizeBytes (capacity.md 2.1)."""
 ECHO_CHARACTERS_MAX = 65_536

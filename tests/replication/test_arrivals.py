@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from faradisc.clock import ManualClock
-from faradisc.engine.derived.replication import CURSOR_BYTES, replication_of
+from faradisc.engine.derived.replication import CURSOR_BYTES, replication_of, stamp_of
+from faradisc.engine.replication.delivery import Arrival, apply_arrivals
 from faradisc.engine.replication.links import Links
 from faradisc.local import LocalDatabase
 from faradisc.operations.call import Call
 from faradisc.services.administration.throughput import AdminError
+from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
+from faradisc.storage.memory import MemoryStore
 from fixtures.in_process import CONFIG
 from fixtures.regions import AP, EU, REGIONS, TABLE, US, Regions
 
@@ -55,7 +58,10 @@ def test_an_older_write_of_the_same_record_does_not_undo_a_third(regions: Region
 
 
 def test_a_lag_delays_writes_by_the_clock_and_the_seed() -> None:
-    drawn = [[Links(100, seed).delay_ns((US, EU), 0, number) for number in range(200)] for seed in (1, 1, 2)]
+    store = MemoryStore()
+    drawn = [
+        [Links(store, 100, seed).delay_ns((US, EU), 0, number) for number in range(200)] for seed in (1, 1, 2)
+    ]
     assert drawn[0] == drawn[1] != drawn[2]
     assert 50e6 < sum(drawn[0]) / 200 < 200e6
     regions = Regions(replication_lag_ms=1000, replication_seed=3)
@@ -108,6 +114,92 @@ def test_the_latency_of_replication_is_a_metric(regions: Regions) -> None:
     assert point["Average"] == 0
 
 
+def test_units_of_writes_that_arrive_are_told_apart(regions: Regions) -> None:
+    """metrics.md: Source is Customer or GlobalTable."""
+    regions.create(EU, gsi={"by-v": ("v:N", "", "ALL")})
+    regions.put(US, "a", 1, big={"S": "x" * 2000})
+    regions.put(EU, "b", 2)
+    regions.items(US)
+    regions.clock.advance(120)
+    regions.items(US)
+    now = regions.clock.now_ns() / 1e9
+
+    def units(region: str, **more: str) -> float:
+        cloudwatch = regions.local.client("cloudwatch", region, config=CONFIG)
+        named = {"TableName": TABLE, **more}
+        points = cloudwatch.get_metric_statistics(
+            Namespace="AWS/DynamoDB",
+            MetricName="ConsumedWriteCapacityUnits",
+            Dimensions=[{"Name": name, "Value": value} for name, value in named.items()],
+            StartTime=now - 600,
+            EndTime=now,
+            Period=600,
+            Statistics=["Sum"],
+        )["Datapoints"]
+        total: float = sum(point["Sum"] for point in points)
+        return total
+
+    index = {"GlobalSecondaryIndexName": "by-v"}
+    for region, own, arrived in ((US, 2, 1), (EU, 1, 2)):
+        assert units(region) == 3
+        assert (units(region, Source="Customer"), units(region, Source="GlobalTable")) == (own, arrived)
+        of_index = [units(region, Source=source, **index) for source in ("Customer", "GlobalTable")]
+        assert of_index == [own, arrived]
+
+
+def test_items_of_a_replica_take_48_bytes_more(regions: Regions) -> None:
+    regions.create()
+    for key in "abc":
+        regions.put(US, key, 1)
+    before = regions.describe(US)["TableSizeBytes"]
+    regions.update(regions.us, Create={"RegionName": EU})
+    assert [regions.describe(region)["TableSizeBytes"] for region in (US, EU)] == [before + 3 * 48] * 2
+
+
+def test_a_write_meets_an_arrival_that_changes_the_stamp_alone(
+    regions: Regions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a store that several nodes share: the arrival leaves the item, and its version, as they are. A write
+    that has read the stamp before would come after it with an earlier stamp, and lose elsewhere."""
+    regions.create(EU)
+    regions.put(US, "a", 1)
+    regions.items(EU)
+    database = regions.local.database
+    table = database.backend.catalog.find(TABLE, EU, "000000000000")
+    replication = None if table is None else replication_of(table)
+    assert table is not None and replication is not None
+    replication.shared = True
+    store, commit = database.store, database.store.commit
+    row_key = table.placement.row_key({"p": {"S": "a"}})
+    (present,) = run(store.get(table.placement.part_of(row_key), [row_key]))
+    assert present is not None
+    arriving = stamp_of(regions.clock.now_ns() + 3600 * 10**9, US)
+    waiting = [Arrival({"p": {"S": "a"}}, present[1], arriving)]
+
+    async def commit_after_arrival(batches: Any, *, durable: bool = True) -> Any:
+        if waiting:
+            nothing = Batch(replication.slot_parts[0])
+            await apply_arrivals(store, table, [waiting.pop()], lambda _: nothing, charged=False)
+        return await commit(batches, durable=durable)
+
+    monkeypatch.setattr(store, "commit", commit_after_arrival)
+    regions.put(EU, "a", 2)
+    (row,) = run(replication.stamps(store, [row_key]))
+    assert not waiting and row is not None
+    assert row[1] > arriving
+    monkeypatch.undo()
+    regions.items(EU)
+
+
+def test_items_of_every_slot_get_the_stamps_that_arrive(regions: Regions) -> None:
+    """Slot 0 has the cursors of delivery too."""
+    regions.create(EU)
+    for number in range(40):
+        regions.put(US, f"k{number}", number)
+    regions.items(EU)
+    assert sorted(stamps(regions, EU)) == sorted(stamps(regions, US))
+
+
 def test_writes_that_arrive_wait_for_throughput() -> None:
     regions = Regions(throughput="aws")
     regions.create(EU)
@@ -131,7 +223,7 @@ def test_a_replica_is_filled_while_writes_go_on(regions: Regions) -> None:
     regions.create()
     for number in range(700):
         regions.put(US, f"k{number}", number)
-    regions.local.database.backend.replicas.links.cut(US, AP)
+    run(regions.local.database.backend.replicas.links.cut(US, AP))
     regions.update(regions.us, Create={"RegionName": EU})
     chance = random.Random(1)
     database: Any = regions.local.database
@@ -200,6 +292,12 @@ def test_what_is_cut_survives_a_restart(tmp_path: Any) -> None:
         regions.put(US, "a", 1)
         assert regions.items(EU) == {}
     with LocalDatabase(tmp_path, region=US, regions=REGIONS, clock=clock) as local:
+        client = local.client("dynamodb", EU, config=CONFIG)
+        assert client.scan(TableName=TABLE)["Items"] == []
+        assert [link["cut"] for link in local.replication()] == [True, True]
+        local.heal(US, EU)
+    with LocalDatabase(tmp_path, region=US, regions=REGIONS, clock=clock) as local:
+        assert [link["cut"] for link in local.replication()] == [False, False]
         found = local.client("dynamodb", EU, config=CONFIG).scan(TableName=TABLE)["Items"]
         assert [each["p"] for each in found] == [{"S": "a"}]
 

@@ -71,6 +71,7 @@ class Limiter:
         "maximum",
         "on_demand",
         "quotas",
+        "replicated",
     )
 
     def __init__(self, arn: str, kind: ResourceKind, direction: Direction, eventual_half: int) -> None:
@@ -91,6 +92,8 @@ class Limiter:
         self._buckets: list[PartitionBucket] = []
         self.counts: defaultdict[int, int] = defaultdict(int)
         """`tally`, as far as it is booked. Always the same object: callers that do not enforce add to it."""
+        self.replicated: defaultdict[int, int] = defaultdict(int)
+        """What in `tally` writes of other replicas cost."""
         self.events: defaultdict[Cause, int] = defaultdict(int)
         """Throttle events since the last step of the resource."""
         self._tick_began = 0

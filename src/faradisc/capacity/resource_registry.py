@@ -9,7 +9,8 @@ Invariant: `due` is never later than the earliest `due` of any resource. After a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from faradisc.capacity.events import Event
 from faradisc.capacity.resource import STEP_NS, Resource
 from faradisc.capacity.usage import MinuteUsage
 from faradisc.metrics.contributor_insights import Insights
-from faradisc.metrics.metric_store import RETENTION_MINUTES, MetricStore, dimensions
+from faradisc.metrics.metric_store import RETENTION_MINUTES, Dimensions, MetricStore, dimensions
 from faradisc.metrics.request_metrics import RequestMetrics
 
 GAUGE_PERIOD_NS = 5 * MINUTE_NS
@@ -168,11 +169,16 @@ def record_usage(store: MetricStore, table: str, index: str | None, usage: Minut
     which = dimensions(TableName=table, GlobalSecondaryIndexName=index)
     direction = "Read" if usage.direction == "R" else "Write"
     consumed = f"Consumed{direction}CapacityUnits"
-    series = [which]
+    series: dict[Dimensions, Mapping[int, int]] = {which: usage.tally}
     if direction == "Write":
-        series.append(dimensions(TableName=table, GlobalSecondaryIndexName=index, Source="Customer"))
-    for each in series:
-        store.add_tally(consumed, each, usage.minute_ns, usage.tally, scale=0.5)
+        replicated = Counter(usage.replicated)
+        by_source = {"Customer": Counter(usage.tally) - replicated}
+        if replicated:
+            by_source["GlobalTable"] = replicated
+        for source, costs in by_source.items():
+            series[dimensions(TableName=table, GlobalSecondaryIndexName=index, Source=source)] = costs
+    for each, tally in series.items():
+        store.add_tally(consumed, each, usage.minute_ns, tally, scale=0.5)
         store.report(consumed, each, usage.minute_ns)
     for cause, count in usage.events.items():
         store.add(direction + cause.metric, which, usage.minute_ns, 1, count)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from faradisc.capacity.admission import Limiter
 from faradisc.capacity.throttle import Cause
@@ -22,6 +22,8 @@ class MinuteUsage:
     """Throttle events by cause."""
     build_events: int = 0
     """Throttle events while the resource, a global index, was being filled; they are not in `events`."""
+    replicated: Mapping[int, int] = field(default_factory=dict)
+    """The part of `tally` that writes of other replicas cost."""
 
     @property
     def half_units(self) -> int:
@@ -31,13 +33,14 @@ class MinuteUsage:
 class UsageCounter:
     """Collects the tallies of a resource's limiters until a minute ends."""
 
-    __slots__ = ("_build_events", "_events", "_folded", "_is_filled", "_limiters", "_tallies")
+    __slots__ = ("_build_events", "_events", "_folded", "_is_filled", "_limiters", "_replicated", "_tallies")
 
     def __init__(self, limiters: tuple[Limiter, Limiter]) -> None:
         self._limiters = limiters
         self._folded = [(0, 0), (0, 0)]
         """Half units and throttle events that `fold` has taken over so far, reads first."""
         self._tallies: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
+        self._replicated: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
         self._events: tuple[Counter[Cause], Counter[Cause]] = (Counter(), Counter())
         self._build_events = [0, 0]
         self._is_filled = True
@@ -61,6 +64,8 @@ class UsageCounter:
                 self._events[at].update(limiter.events)
             else:
                 self._build_events[at] += sum(limiter.events.values())
+            self._replicated[at].update(limiter.replicated)
+            limiter.replicated.clear()
             limiter.tally.clear()
             limiter.events.clear()
 
@@ -77,12 +82,13 @@ class UsageCounter:
     def end_minute(self, minute_ns: int) -> list[MinuteUsage]:
         """Returns what was counted in the minute, reads first, and starts the next one."""
         usages = [
-            MinuteUsage(minute_ns, limiter.direction, dict(tally), dict(events), built)
-            for limiter, tally, events, built in zip(
-                self._limiters, self._tallies, self._events, self._build_events, strict=True
+            MinuteUsage(minute_ns, limiter.direction, dict(tally), dict(events), built, dict(replicated))
+            for limiter, tally, events, built, replicated in zip(
+                *(self._limiters, self._tallies, self._events, self._build_events, self._replicated),
+                strict=True,
             )
         ]
-        for counts in (*self._tallies, *self._events):
+        for counts in (*self._tallies, *self._events, *self._replicated):
             counts.clear()
         self._build_events = [0, 0]
         return usages
@@ -98,5 +104,6 @@ class UsageCounter:
         """Adds what was counted and not published."""
         for at, usage in enumerate(usages):
             self._tallies[at].update(usage.tally)
+            self._replicated[at].update(usage.replicated)
             self._events[at].update(usage.events)
             self._build_events[at] += usage.build_events

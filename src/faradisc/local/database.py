@@ -285,14 +285,15 @@ class LocalDatabase:
             return run_whole(self._worked().administration.replication)
 
     def cut(self, region: str, other: str) -> None:
-        """Stops replication between two regions, both ways, until `heal`. Their writes wait."""
+        """Stops replication between two regions, both ways, until `heal`, also in a stored database
+        that is opened again. Their writes wait."""
         with self._exclusive():
-            self._worked().backend.replicas.links.cut(region, other)
+            run_whole(self._worked().backend.replicas.links.cut, region, other)
 
     def heal(self, region: str, other: str) -> None:
         """Lets what waits between two regions pass."""
         with self._exclusive():
-            self.database.backend.replicas.links.heal(region, other)
+            run_whole(self.database.backend.replicas.links.heal, region, other)
 
     def record(self, recorder: TraceRecorder | None) -> None:
         """Passes every charge to a recorder from now on; None: stops recording."""

@@ -101,6 +101,17 @@ class Batches(dict[Part, Batch]):
         batch = self[part] = Batch(part)
         return batch
 
+    def join(self, batch: Batch) -> None:
+        """Adds a batch to what there is of its part. Requires: it has no epoch, and other keys."""
+        if self.setdefault(batch.part, batch) is batch:
+            return
+        assert batch.epoch is None and batch.fence is None, "the part has its own"
+        present = self[batch.part]
+        for name in ("checks", "puts", "deletes", "log"):
+            getattr(present, name).extend(getattr(batch, name))
+        present.items_delta += batch.items_delta
+        present.bytes_delta += batch.bytes_delta
+
 
 @dataclass(slots=True, frozen=True)
 class Conflict:

@@ -120,4 +120,5 @@ _SYSTEM_KEYS: dict[Part, Explain] = {
     keyspace.TOKENS_PART: _token_key,
     keyspace.JOBS_PART: _job_key,
     keyspace.STREAMS_PART: _stream_key,
+    keyspace.LINKS_PART: lambda data: [string("cut link", data)],
 }

@@ -27,7 +27,7 @@ from faradisc.engine.derived.replication import (
 )
 from faradisc.engine.replication.links import Link, Links
 from faradisc.engine.tables.change import Change, CollectionsFull, evaluate
-from faradisc.engine.tables.charging import charge_write
+from faradisc.engine.tables.charging import charge_write, charges_of
 from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import ROUNDS_MAX, read_images
@@ -88,6 +88,9 @@ async def apply_arrivals(
                     if charge_write(outcome) is not None:
                         count = at
                         break
+                    for charge in charges_of(outcome):
+                        if charge.half_units:
+                            charge.limiter.replicated[charge.half_units] += 1
                     paid = at + 1
             admitted = [outcome for at, outcome in zip(fresh, outcomes, strict=True) if at < count]
             if not count:

@@ -126,7 +126,10 @@ class Replicas:
     async def step(self) -> bool:
         """Does some of what is to be done; returns False if there is nothing."""
         busy = False
-        for table, replication in list(self._catalog.background_index.having(Replication)):
+        replicas = list(self._catalog.background_index.having(Replication))
+        if replicas:
+            await self.links.follow()
+        for table, replication in replicas:
             if table.state.status == INACCESSIBLE:
                 continue
             # A table that was deleted or changed meanwhile: the next step finds what it is then.
@@ -288,6 +291,7 @@ class Replicas:
     async def status(self, now_ns: int) -> list[dict[str, Any]]:
         """Returns every link between two replicas, with what waits for it."""
         links = []
+        await self.links.follow()
         for table, replication in list(self._catalog.background_index.having(Replication)):
             for region, copy in self.copies(table.state, replication.group).items():
                 into = replication_of(copy)

@@ -66,7 +66,7 @@ async def commit_outcomes(
         if table.meter.enforced and (outcome.entries or outcome.new_size != outcome.old.size_bytes):
             batches.growth.append((table.meter, partial(grow_partitions, outcome)))
     if also is not None:
-        batches[also.part] = also
+        batches.join(also)
     if not batches:
         await store.wait_durable(0)
         return True

@@ -16,6 +16,7 @@ from faradisc.engine.tables.replicas import describe_replicas
 from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import describe_maximum
+from faradisc.limits import REPLICA_OVERHEAD_BYTES
 from faradisc.model.values.schema import IndexSchema
 from faradisc.storage.api import ReadOnlyStore
 
@@ -24,6 +25,9 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
     table = table.newest  # a table that was deleted meanwhile has no throughput
     state = table.state
     items, size_bytes = await _usage(store, table.placement.parts)
+    replicas = describe_replicas(state)
+    if "Replicas" in replicas:
+        size_bytes += REPLICA_OVERHEAD_BYTES * items
     described: dict[str, Any] = {
         "AttributeDefinitions": [
             {"AttributeName": name, "AttributeType": kind} for name, kind in sorted(state.definitions)
@@ -78,7 +82,7 @@ async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dic
             )
     if state.restored is not None and state.status == "CREATING":
         described["RestoreSummary"] = _restore_summary(state.restored)
-    described |= describe_replicas(state)
+    described |= replicas
     described["DeletionProtectionEnabled"] = state.deletion_protection
     maximum = describe_maximum(state.on_demand_maximum)
     if maximum is not None:

@@ -53,6 +53,8 @@ EXCHANGE_PART = b"\x00\x00\x00\x00\x06"
 NODES_PART = b"\x00\x00\x00\x00\x07"
 ADMISSION_PART = b"\x00\x00\x00\x00\x09"
 BROADCAST_PART = b"\x00\x00\x00\x00\x0a"
+LINKS_PART = b"\x00\x00\x00\x00\x0b"
+"""Cut links between regions (engine/replication/links.py)."""
 LEASES_PREFIX = b"\x00\x00\x00\x00\x08"
 """With the name of a lease after it."""
 _JOB_KINDS = (b"backfill", b"ttl", b"restore", b"sealing", b"feature")

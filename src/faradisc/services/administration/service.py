@@ -130,7 +130,7 @@ class Administration:
                 raise AdminError(f"There is no setting {name!r} to change; cut or heal a link.")
             if not isinstance(regions, list) or [type(each) for each in regions] != [str, str]:
                 raise AdminError(f'{name} takes two regions, such as ["us-east-1", "eu-west-1"].')
-            changes[name](*regions)
+            await changes[name](*regions)
         return await self.replication()
 
     # --- Background work ---
