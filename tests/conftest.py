@@ -22,6 +22,7 @@ pytest_plugins = [
     "fixtures.cluster",
     "fixtures.patroni",
     "fixtures.places",
+    "fixtures.cluster_of_places",
     "fixtures.shards",
     "fixtures.sharded_nodes",
     "fixtures.streamed",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -191,16 +191,18 @@ class PostgresStore(Reader):
                     row = await self._send(connection, statement, arguments)
             except BaseException as error:
                 broken = not isinstance(error, Exception) or breaks_connection(error)
-                if sent and not broken:
-                    # The transaction has ended, but an error can also come after the commit.
-                    try:
-                        rows = await connection.fetch(_LAST, connection.caller)
-                    except Exception:
+                try:
+                    if sent and not broken:
+                        # The transaction has ended, but an error can also come after the commit.
                         broken = True
-                caller, request = connection.caller, connection.request
-                if elsewhere is not None:
-                    connection.caller = None  # its row decides what a recovery does
-                self._pool.give(connection, broken=broken)
+                        with suppress(Exception):
+                            rows = await connection.fetch(_LAST, connection.caller)
+                            broken = False
+                finally:
+                    caller, request = connection.caller, connection.request
+                    if elsewhere is not None:
+                        connection.caller = None  # its row decides what a recovery does
+                    self._pool.give(connection, broken=broken)
                 if not isinstance(error, Exception):
                     raise
                 made = _made(rows, request)
@@ -213,9 +215,13 @@ class PostgresStore(Reader):
                 if not broken or repeated:
                     raise translated(error) from error
             else:
-                if elsewhere is not None and not await elsewhere.end(made=refusal is None and not row[0]):
-                    connection.caller = None
-                self._pool.give(connection)
+                told = False
+                try:
+                    told = elsewhere is None or await elsewhere.end(made=refusal is None and not row[0])
+                finally:
+                    if not told:
+                        connection.caller = None
+                    self._pool.give(connection)
                 if isinstance(refusal, StorageError):
                     if repeated or not isinstance(refusal, IOFailed):
                         raise refusal
