@@ -7,7 +7,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +25,7 @@ from faradisc.storage.postgres.share import Share
 from faradisc.storage.postgres.store import open_postgres
 from faradisc.storage.testing.contract import applied
 from faradisc.storage.testing.suite import Capabilities, SharedStoreSuite
-from fixtures.places import LATE, LOST, Faults, new_places, opened
+from fixtures.places import LATE, LOST, Faults, Hooked, hooked, new_places, opened
 
 PARTS = [b"tbl1\x00", b"tbl2\x00"]
 """Of two tables; `placed` puts them at different places."""
@@ -154,20 +156,21 @@ def test_any_server_ends_what_a_dead_one_has_left(postgres: str, faults: Faults,
 
     async def play() -> None:
         store = await opened(dsns)
+        other_place = store.places[1]
         await placed(store)
         faults.shares = {LOST: 1}
         if decided:
             await applied(store, *both(b"1"))
         else:
-            [(caller,)] = await store.places[1]._fetch(
+            [(caller,)] = await store.home._fetch(
                 "INSERT INTO kv_caller VALUES ('caller', 0, NULL, 0, now()) RETURNING id"
             )
-            batch = next(batch for batch in both(b"1") if store.map.find(batch.part) == 0)
-            connection = await store.home.take()
-            name = store.recovery.name(0, 1, caller, 1)
-            await store.home.prepare(connection, name, Share([batch]).arguments)
-            store.home.give(connection, broken=False)
-        assert len(await store.home.prepared("fd_")) == 1
+            batch = next(batch for batch in both(b"1") if store.map.find(batch.part) == 1)
+            connection = await other_place.take()
+            name = store.recovery.name(1, 0, caller, 1)
+            await other_place.prepare(connection, name, Share([batch]).arguments)
+            other_place.give(connection, broken=False)
+        assert len(await other_place.prepared("fd_")) == 1
         await store.home._fetch("UPDATE kv_caller SET at = now() - interval '2 days'")
         await store.sweep()
         await store.close()
@@ -190,7 +193,7 @@ def test_a_connection_that_lost_a_second_message_decides_nothing_more(postgres: 
         await placed(store)
         faults.shares = {LOST: 1}
         await applied(store, *both(b"1"))
-        deciding = next(part for part in PARTS if store.map.find(part) == 1)
+        deciding = next(part for part in PARTS if store.map.find(part) == 0)
         for _ in range(3):
             await applied(store, Batch(deciding, puts=[(b"other", b"")]))
         faults.shares = {}
@@ -259,6 +262,62 @@ def test_a_place_that_is_away_takes_away_its_tables_only(
                 await asyncio.sleep(0.01)
             assert [row and row[1] for row in await each.get(there, [b"k"])] == [b"0"]
             await each.close()
+
+    asyncio.run(play())
+
+
+def test_a_place_that_stalls_leaves_connections_of_the_others(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many transactions wait for it. At home they lock nothing either."""
+    monkeypatch.setattr("faradisc.storage.postgres.routed.EVERY_S", 1_000.0)
+    dsns = new_places(postgres, 3)
+    tables = [b"tbl0\x00", b"tbl1\x00", b"tbl2\x00"]
+    size = 4
+
+    async def play() -> None:
+        answers, waiting = asyncio.Event(), list[str]()
+        answers.set()
+
+        async def do(
+            connection: Hooked, statement: str, _: object, call: Callable[[], Awaitable[Any]]
+        ) -> Any:
+            if not answers.is_set():
+                waiting.append(statement)
+                either = {asyncio.ensure_future(each.wait()) for each in (answers, connection.ended)}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            return await call()
+
+        store = await open_places([named(dsns[0]), hooked(dsns[1], do), named(dsns[2])], size=size)
+        for number, part in enumerate(tables):
+            store.map.candidates = [number]
+            beside = part[:4] + b"beside"
+            await applied(store, Batch(part, puts=[(b"k", b"0")]), Batch(beside, puts=[(b"k", b"0")]))
+        assert [store.map.find(part) for part in tables] == [0, 1, 2]
+        await applied(store, *(Batch(part, log=[b""]) for part in tables))
+        await asyncio.gather(*(store.get(tables[1], [b"k"]) for _ in range(size)))  # connects
+        answers.clear()
+        stuck = [
+            asyncio.ensure_future(
+                store.commit([Batch(part, puts=[(b"k", b"1")]) for part in (other, tables[1])])
+            )
+            for other in (tables[0], tables[2])
+            for _ in range(size)
+        ]
+        while len(waiting) < size:  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(0.01)
+        for number in (0, 2):
+            beside = tables[number][:4] + b"beside"
+            assert await applied(store, Batch(beside, puts=[(b"k", b"1")]))
+            [row] = await store.get(beside, [b"k"])
+            assert row is not None
+            assert row[1] == b"1"
+        assert await applied(store, Batch(tables[0], puts=[(b"k", b"2")]))
+        assert not any(each.done() for each in stuck)
+        answers.set()
+        for each in await asyncio.gather(*stuck):
+            assert isinstance(each, list)
+        await store.close()
 
     asyncio.run(play())
 

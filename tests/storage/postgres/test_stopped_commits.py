@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
 
 from faradisc.storage.api import Batch
 from faradisc.storage.postgres import recovery
-from faradisc.storage.postgres.connecting import connector
-from faradisc.storage.postgres.joining import Named, open_places
+from faradisc.storage.postgres.joining import open_places
 from faradisc.storage.postgres.moving import Mover, ask
-from faradisc.storage.postgres.pool import Connection
 from faradisc.storage.postgres.routed import RoutedStore
 from faradisc.storage.postgres.store import COMMIT, NEW_CALLER
 from faradisc.storage.testing.contract import applied
-from fixtures.places import new_places, opened
+from fixtures.places import Hooked, hooked, new_places, opened
 
-T = TypeVar("T")
 STEPS = ("caller", "begin", "share", "prepare", "decide", "end")
 SWITCH_STEPS = ("prepare", "decide", "end")
 PREFIXES = (b"tblA", b"tblB", b"tblC", b"tblD")
@@ -55,12 +52,16 @@ class Machine:
         self.is_answered = False
         """Whether the chosen step reaches PostgreSQL, and only the answer is lost."""
         self.stopped = asyncio.Event()
-        self.connections: list[Connection] = []
+        self._connections: set[Hooked] = set()
         self._running = servers
 
-    async def do(self, step: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def do(
+        self, connection: Hooked, statement: str, arguments: Sequence[Any], call: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        self._connections.add(connection)
         if self.stopped.is_set():
             await asyncio.Future()
+        step = step_of(statement, arguments)
         if step == "decide" and "prepare" not in self.steps:
             step = ""  # a transaction at one place
         if step:
@@ -72,47 +73,13 @@ class Machine:
         self._running -= 1
         if not self._running:
             self.stopped.set()
-            for each in self.connections:
+            for each in self._connections:
                 each.terminate()
         await asyncio.Future()
-        raise AssertionError("nothing runs any more")
 
     async def open(self, dsns: Sequence[str]) -> RoutedStore:
         """Starts a server."""
-
-        def named(dsn: str) -> Named:
-            connect = connector(dsn)
-
-            async def connect_here() -> Connection:
-                connection = Mortal(await connect(), self)
-                self.connections.append(connection)
-                return connection
-
-            return Named(dsn, connect_here)
-
-        return await open_places([named(dsn) for dsn in dsns], size=2)
-
-
-class Mortal:
-    """A connection of a server that can end."""
-
-    def __init__(self, connection: Connection, machine: Machine) -> None:
-        self._connection = connection
-        self._machine = machine
-        self.caller: bytes | None = None
-        self.request = 0
-        self.deadline_s = 0.0
-        self.is_closed = connection.is_closed
-        self.terminate = connection.terminate
-        self.close = connection.close
-
-    async def execute(self, script: str) -> Any:
-        return await self._machine.do(step_of(script, ()), lambda: self._connection.execute(script))
-
-    async def fetch(self, statement: str, *arguments: Any) -> list[Any]:
-        return await self._machine.do(
-            step_of(statement, arguments), lambda: self._connection.fetch(statement, *arguments)
-        )
+        return await open_places([hooked(dsn, self.do) for dsn in dsns], size=2)
 
 
 def batches(server: int, payload: bytes) -> list[Batch]:

@@ -13,6 +13,7 @@ One mover at a time: each first raises `fence` of the target's slots, and writes
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -166,7 +167,7 @@ class _Move:
         self._by_sides: dict[tuple[int, int], list[bytes]] = {}
         """Slots by source and target."""
         self._places: list[int] = []
-        """All that take part in the switch."""
+        """All that take part in the switch, in the order of commits: home, the last, decides."""
 
     async def step(self) -> bool:
         """Returns whether the move has ended."""
@@ -219,7 +220,7 @@ class _Move:
     async def _begin(self) -> None:
         """Lets the sources note changes, and finds the parts. May be repeated."""
         self._by_sides = await self._slots()
-        self._places = sorted({0} | {place for sides in self._by_sides for place in sides})
+        self._places = sorted({0, *itertools.chain(*self._by_sides)}, reverse=True)
         for (source_number, target_number), slots in self._by_sides.items():
             source, target = self._store.place(source_number), self._store.place(target_number)
             await source._fetch(_LEAVING, slots)
@@ -362,7 +363,7 @@ class _Move:
                     await connection.execute(f"ROLLBACK PREPARED '{names[number]}'")
 
     async def _move_all(self, at: dict[int, Connection]) -> None:
-        copies = sorted(self._copies.values(), key=lambda copy: (copy.source.number, copy.part))
+        copies = sorted(self._copies.values(), key=lambda copy: (-copy.source.number, copy.part))
         for copy in copies:  # in the order of commits
             await at[copy.source.number].fetch(_LOCK, copy.part)
         found: dict[Part, Any] = {}

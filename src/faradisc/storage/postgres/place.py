@@ -10,6 +10,7 @@ answered before the call: who changes the part next was not prepared yet when th
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class Place(PostgresStore):
     ) -> None:
         super().__init__(connect, size, leave)
         self._recovering = Pool(connect, 1)
+        self._shares = asyncio.Semaphore(max(1, size // 2))
         self._created: set[Part] = set()
         """Parts whose rows exist."""
         self.number = number
@@ -231,6 +233,22 @@ class Place(PostgresStore):
         """Makes a commit over several places. Returns the row of its function or the sequences. Raises
         StorageError when nothing was done, and Unknown."""
         return await self._committed(COMMIT, *share.arguments, elsewhere=elsewhere)
+
+    async def take(self) -> Connection:
+        """Returns a connection for a share. Raises StorageError.
+
+        It may be kept while another place does not answer, so some are left to the tables of this one.
+        """
+        await self._shares.acquire()
+        try:
+            return await self._pool.take(COMMIT_S)
+        except BaseException:
+            self._shares.release()
+            raise
+
+    def give(self, connection: Connection, *, broken: bool) -> None:
+        self._pool.give(connection, broken=broken)
+        self._shares.release()
 
     async def prepare(self, connection: Connection, name: str, arguments: Sequence[Any]) -> Any:
         """Prepares a share. Returns the row of its function; it is not prepared unless the outcome is 0.

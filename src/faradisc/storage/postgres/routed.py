@@ -1,9 +1,10 @@
 """The engine over several PostgreSQLs, its places, each of which has some of the parts.
 
 A call for parts of one place is what it is over one PostgreSQL. A commit over several is PostgreSQL's own
-two-phase commit: at all places but the last, in ascending order, its share is prepared; the call of kv_commit
-at the last, whose row of the caller also says what was decided, is the decision; then the others are told.
-Whoever finds an old prepared transaction asks that row (recovery.py). So no log of decisions is kept.
+two-phase commit: at all places but the first, in descending order, its share is prepared; the call of
+kv_commit at the first, whose row of the caller also says what was decided, is the decision; then the others
+are told. Whoever finds an old prepared transaction asks that row (recovery.py). So no log of decisions is
+kept. Home is the first: what is prepared waits for it, and nothing at home waits for another place.
 
 Reads of several places look twice: what has not changed between all first looks and all second ones was there
 at one moment. If there is always a change in between, they lock the parts, as commits do.
@@ -209,12 +210,12 @@ class RoutedStore(_Routing):
         return number
 
     async def companions(self, parts: Iterable[Part]) -> list[Part]:
-        """Returns the companion part of the last place of `parts`, which decides their commits, then those of
-        the other places and of where they were in the last minutes."""
+        """Returns the companion part of the first place of `parts`, which decides their commits, then those
+        of the other places and of where they were in the last minutes."""
         now = {await self.number_of(part) or 0 for part in parts} or {0}
         before = {number for part in parts for number in self.map.before.get(part[:PREFIX_BYTES], b"")}
-        last = max(now)
-        return [companion(number) for number in (last, *sorted((now | before) - {last}))]
+        first = min(now)
+        return [companion(number) for number in (first, *sorted((now | before) - {first}))]
 
     def all_companions(self) -> list[Part]:
         """Returns the companion parts of the places that answer."""
@@ -265,7 +266,7 @@ class RoutedStore(_Routing):
         if None in numbers:
             await self.map.place([batch.part for batch in batches])
             numbers = [self.map.find(batch.part) for batch in batches]
-        places = sorted({number for number in numbers if number is not None})
+        places = sorted({number for number in numbers if number is not None}, reverse=True)
         if len(places) <= 1:
             return await self.place(places[0]).commit(batches) if batches else []
         at: dict[int, list[int]] = {place: [] for place in places}
@@ -327,7 +328,8 @@ class RoutedStore(_Routing):
         self, at: Mapping[int, list[int]], keys: Keys, epochs: Epochs
     ) -> list[Row | None]:
         """at: positions of keys by place."""
-        own = {self.place(number): [keys[n] for n in at[number]] for number in sorted(at)}
+        numbers = sorted(at, reverse=True)  # as commits lock, so that no two wait for each other
+        own = {self.place(number): [keys[n] for n in at[number]] for number in numbers}
         for place, wanted in own.items():
             await place.create({part for part, _ in wanted})
         for _ in range(LOOKS):
@@ -341,7 +343,7 @@ class RoutedStore(_Routing):
                     await locks.enter_async_context(place.locked({part for part, _ in wanted}))
                 seen = await asyncio.gather(*(place.look(wanted, epochs) for place, wanted in own.items()))
         rows: list[Row | None] = [None] * len(keys)
-        for number, look in zip(sorted(at), seen, strict=True):
+        for number, look in zip(numbers, seen, strict=True):
             for n, row in zip(at[number], look.rows, strict=True):
                 rows[n] = row
         return rows
@@ -353,7 +355,7 @@ class RoutedStore(_Routing):
         states: dict[int, PostgresSnapshot] = {}
         away: dict[int, str] = {}
         async with self._locking, AsyncExitStack() as barriers:
-            for number, place in sorted(self.places.items()):
+            for number, place in sorted(self.places.items(), reverse=True):
                 try:
                     await barriers.enter_async_context(place.barrier())
                 except StorageError as error:

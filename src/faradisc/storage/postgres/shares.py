@@ -17,7 +17,8 @@ class Shares:
     """The shares of one commit at the places that do not decide.
 
     Each keeps a connection to its end: all others of the place may wait for what the share has locked. They
-    are taken in the order of the places, the deciding one's last: no two commits wait for each other's.
+    are taken in the descending order of the places, the deciding one's last: no two commits wait for each
+    other's, and home, which decides whatever it takes part in, waits for no other place.
     """
 
     def __init__(

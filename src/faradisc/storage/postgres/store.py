@@ -163,13 +163,6 @@ class PostgresStore(Reader):
         share = Share(batches)
         return share.answer(await self._committed(COMMIT, *share.arguments))
 
-    async def take(self) -> Connection:
-        """Returns a connection for one commit. Raises StorageError."""
-        return await self._pool.take(COMMIT_S)
-
-    def give(self, connection: Connection, *, broken: bool) -> None:
-        self._pool.give(connection, broken=broken)
-
     async def _committed(self, statement: str, *arguments: Any, elsewhere: Elsewhere | None = None) -> Any:
         """Returns the row of a commit's function; or, when it was lost, the sequences of the parts.
 
