@@ -170,7 +170,7 @@ def test_any_server_ends_what_a_dead_one_has_left(postgres: str, faults: Faults,
             name = store.recovery.name(1, 0, caller, 1)
             await other_place.prepare(connection, name, Share([batch]).arguments)
             other_place.give(connection, broken=False)
-        assert len(await other_place.prepared("fd_")) == 1
+        assert [len(callers) for callers in (await store.recovery.callers()).values()] == [1, 0]
         await store.home._fetch("UPDATE kv_caller SET at = now() - interval '2 days'")
         await store.sweep()
         await store.close()

@@ -93,7 +93,7 @@ async def payloads(store: RoutedStore) -> list[bytes | None]:
 
 
 async def prepared(store: RoutedStore) -> int:
-    return len([name for place in store.places.values() for name in await place.prepared("fd_")])
+    return sum(map(len, (await store.recovery.callers()).values()))
 
 
 @pytest.fixture
