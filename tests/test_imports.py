@@ -97,7 +97,7 @@ IMPURE_FILES = {
     "auth/sealed_file.py": "reads and writes the files that it describes",
 }
 
-STORAGE_KNOWS = {"errors", "limits"}
+STORAGE_KNOWS = {"clock", "errors", "limits"}
 """The engines stand beside everything else: they know bytes, not items."""
 
 _CHANCE = ("random", "randint", "randrange", "randbytes", "getrandbits", "choice", "choices", "shuffle")

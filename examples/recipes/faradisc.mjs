@@ -1,5 +1,5 @@
 // Starts a server for tests and stops it. It needs uv, or a command in FARADISC_COMMAND, for example
-// "docker run --rm -p 127.0.0.1:8000:8000 faradisc" or ".venv/bin/faradisc". Copy this file; it is no package.
+// "docker run --rm -e FARADISC_TRUST_NETWORK=1 -p 127.0.0.1:8000:8000 faradisc" or ".venv/bin/faradisc". Copy this file; it is no package.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 

@@ -41,6 +41,11 @@ def quick_reading(clock: Clock) -> Callable[[], int]:
     return time.time_ns if type(clock) is SystemClock else clock.now_ns
 
 
+def stopwatch_s() -> float:
+    """Returns seconds since some moment, for durations of what the machine does: no clock of a database."""
+    return time.perf_counter()
+
+
 @runtime_checkable
 class MovableClock(Protocol):
     """A clock that its user moves forward."""

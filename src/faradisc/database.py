@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from faradisc import __version__
@@ -31,7 +32,7 @@ from faradisc.engine.replication.links import Links
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.throughput.request_counter import RequestCounter
+from faradisc.engine.throughput.request_counter import RequestCounter, log_slow
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.engine.transactions.conflicts import ConflictInjector
@@ -50,6 +51,7 @@ from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices
 from faradisc.storage.api import Stale, Store
+from faradisc.storage.figures import Measured, StoreFigures
 
 if TYPE_CHECKING:
     from faradisc.engine.cluster.cluster import Cluster
@@ -101,6 +103,8 @@ class Settings:
     """Awaited in the middle of long work; lets the event loop, where there is one, serve other requests."""
     background_throttle: Callable[[], Awaitable[None]] = no_yield
     """Awaited between steps of background work that do not wait for the disk; leaves requests a share."""
+    slow_ms: float = 0.0
+    """A request that took longer is logged; 0 for none."""
     large: RunLarge | None = None
     """Runs the reading and checking of a large request body on another thread; None: in this one."""
 
@@ -135,6 +139,7 @@ class Database:
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
         self._read_clock = quick_reading(backend.clock)
+        self._slow_ns = settings.slow_ms * 1e6 or inf
         self._request_time = catalog.throughput.request_time
         self._request_counter = RequestCounter(catalog.registry_of)
         self.other_services = OtherServices(
@@ -195,6 +200,8 @@ class Database:
                 catalog.refresh,  # last, so that the tables of all tasks are known
             )
             leased = tuple(map(cluster.leased, leased))
+        self.engine: Store = store
+        """The store without what is around it."""
         self.cluster = cluster
         """This node among others; None: the store is embedded."""
         self._workers = Workers((*own, *leased))
@@ -243,6 +250,7 @@ class Database:
         clock = clock or SystemClock()
         entropy = entropy or SystemEntropy()
         cluster: Cluster | None = None
+        engine = store
         if store.shared:
             from faradisc.engine.cluster.cluster import Cluster  # noqa: PLC0415 - few stores are shared
             from faradisc.engine.cluster.leases import fenced  # noqa: PLC0415
@@ -317,10 +325,15 @@ class Database:
             yield_control=settings.yield_control,
         )
         database = cls(backend, settings, cluster, places)
+        database.engine = engine
         await database.other_services.load()
         if cluster is not None:
             database.other_services.share(cluster.broadcast, cluster.follow)
         return database
+
+    def store_figures(self) -> StoreFigures | None:
+        """Returns the figures of a store that has some, which is one on this disk."""
+        return self.engine.figures() if isinstance(self.engine, Measured) else None
 
     def problems(self) -> list[str]:
         """Returns a sentence for each thing that takes away some tables only."""
@@ -437,6 +450,8 @@ class Database:
                 call.first_table.meter.count_latencies(call.operation)
         if call.stats is not None:
             self._request_counter.succeeded(call, call.stats, elapsed)
+        if elapsed > self._slow_ns:
+            log_slow(call, elapsed)
         return result
 
     async def _execute_shared(self, operation: Operation, call: Call) -> dict[str, Any]:

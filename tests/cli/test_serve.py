@@ -150,8 +150,12 @@ def test_invalid_settings(command: Any) -> None:
 
 def test_help_lists_settings_and_environment_variables(command: Any) -> None:
     text = command("serve", "--help").stdout
-    for name in ("--port", "--data-dir", "--trust-network", "FARADISC_PORT", "FARADISC_TRUST_NETWORK"):
+    for name in ("--port", "--data-dir", "FARADISC_PORT", "--help-all"):
         assert name in text
+    assert "--trust-network" not in text
+    whole = command("serve", "--help-all").stdout
+    for name in ("--trust-network", "FARADISC_TRUST_NETWORK", "Security:", "conflict-rate=0.0"):
+        assert name in whole
 
 
 def test_ready_page_is_json(start_server: Any) -> None:

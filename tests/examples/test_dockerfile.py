@@ -21,7 +21,8 @@ import pytest
 import yaml
 from examples.endpoint import connect
 
-from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
+from faradisc.server.setting import ENVIRONMENT_PREFIX
+from faradisc.server.settings import ServerSettings
 from fixtures.environments import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,6 +63,22 @@ def test_settings_of_the_files_are_settings_of_the_server() -> None:
     used = [name for name in used if name.startswith(ENVIRONMENT_PREFIX)]
     assert set(used) <= known
     assert len(used) >= 6
+
+
+def test_image_listens_for_other_machines_only_when_told() -> None:
+    image = {
+        key: value
+        for word, rest in instructions()
+        if word == "ENV"
+        for key, value in shell_words(rest).items()
+    }
+    assert image["FARADISC_HOST"] == "0.0.0.0"
+    assert "FARADISC_TRUST_NETWORK" not in image
+    assert all(
+        each["environment"]["FARADISC_TRUST_NETWORK"] == "1"
+        for name, each in services().items()
+        if name not in ("postgres", "console")
+    )
 
 
 def test_compose_publishes_on_this_machine_only_and_has_three_nodes() -> None:
@@ -166,7 +183,7 @@ def test_steps_make_a_server_that_serves_and_is_healthy(box: Box) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]
-    box.environment["FARADISC_PORT"] = str(port)
+    box.environment |= {"FARADISC_PORT": str(port), "FARADISC_TRUST_NETWORK": "1"}
     found = dict(instructions())
     server = subprocess.Popen(box.command(*json.loads(found["ENTRYPOINT"]), *json.loads(found["CMD"])))
     try:

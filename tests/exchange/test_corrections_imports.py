@@ -8,7 +8,8 @@ import pytest
 
 from faradisc.engine.formats.json_lines import Malformed, records
 from faradisc.server.opening import locations_of
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from fixtures.exchanging import Exchanging
 
 

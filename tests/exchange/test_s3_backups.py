@@ -9,7 +9,8 @@ import pytest
 from faradisc.engine.backups import storage as backup_storage
 from faradisc.engine.backups.files import Damaged
 from faradisc.engine.backups.storage import BackupStorageError, s3_backups
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from fixtures.clients import http_client
 from fixtures.s3 import OPTIONS, FakeS3
 from fixtures.schemas import item, schema

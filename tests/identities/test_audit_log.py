@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from faradisc.server import audit
-from faradisc.server.settings import SettingsError
+from faradisc.server.setting import SettingsError
 from fixtures.identity_world import ACCOUNT, IdentityWorld, allow, document, entity_arn, error_of, trust
 from fixtures.schemas import schema
 

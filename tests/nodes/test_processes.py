@@ -12,7 +12,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from fixtures.clients import http_client
 from fixtures.cluster import wait_for
 from fixtures.schemas import schema

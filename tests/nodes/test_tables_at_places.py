@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from faradisc.cli.main import cli
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from fixtures.clients import http_client
 from fixtures.places import new_places
 from fixtures.schemas import schema

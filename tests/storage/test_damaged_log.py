@@ -170,7 +170,7 @@ def test_check_recover_accepts_the_loss_and_reports_its_range(tmp_path: Path) ->
     assert "are lost" in refused.output
     recovered = CliRunner().invoke(check, ["--recover", str(tmp_path)])
     assert recovered.exit_code == 0, recovered.output
-    assert "acknowledged changes are missing; commits " in recovered.output
+    assert "of the acknowledged commits " in recovered.output
     assert CliRunner().invoke(check, ["--recover", str(tmp_path)]).output.count("missing") == 0
     store = open_rocks(tmp_path, durability="inline")
     rows = run(store.range(PART, None, None, limit=1000))

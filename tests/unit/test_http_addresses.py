@@ -14,7 +14,8 @@ from faradisc.addresses import completed, http_address
 from faradisc.cli.databases import address
 from faradisc.cli.waiting import wait
 from faradisc.errors import Unreachable
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from faradisc.tools.consumers.posting import Poster
 from faradisc.tools.transfer.endpoints import Remote
 

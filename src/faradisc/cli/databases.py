@@ -13,7 +13,8 @@ from click.core import ParameterSource
 
 from faradisc.addresses import completed, http_address
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings, SettingsError
+from faradisc.server.setting import ENVIRONMENT_PREFIX, SettingsError
+from faradisc.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from faradisc.storage.api import Store

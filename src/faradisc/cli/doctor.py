@@ -19,6 +19,7 @@ import click
 from faradisc import __version__
 from faradisc.cli.databases import HOST, LOCAL_DIRECTORY, PORT
 from faradisc.cli.waiting import WaitTarget
+from faradisc.limits import MB
 
 Result = Literal["ok", "missing", "failed"]
 FREE_BYTES_MIN = 1 << 30
@@ -66,7 +67,7 @@ def doctor(data_dir: Path, host: str, port: int, url: str, format_: str) -> None
         _port(host, port),
     ]
     if url:
-        checks.append(_server(url))
+        checks.extend(_server(url))
     if format_ == "json":
         click.echo(json.dumps([asdict(check) for check in checks], indent=1))
     else:
@@ -203,11 +204,31 @@ def _port(host: str, port: int) -> DoctorCheck:
     return DoctorCheck("port", "ok", f"{shown} is free")
 
 
-def _server(url: str) -> DoctorCheck:
+def _server(url: str) -> Iterator[DoctorCheck]:
     target = WaitTarget(url, "", 0, "")
     reason = target.probe(PROBE_S)
-    return DoctorCheck(
-        "server",
-        "failed" if reason else "ok",
-        f"{target} is not ready: {reason}" if reason else f"{target} is ready",
-    )
+    if reason:
+        yield DoctorCheck("server", "failed", f"{target} is not ready: {reason}")
+        return
+    yield DoctorCheck("server", "ok", f"{target} is ready")
+    try:
+        found = target.metrics(PROBE_S)
+    except (OSError, ValueError) as error:
+        text = f"not shown to this client ({error}); see --admin of `faradisc serve`"
+        yield DoctorCheck("metrics", "missing", text)
+        return
+    syncs = found.get("faradisc_sync_seconds_count", 0)
+    behind = found.get("faradisc_storage_compaction_pending_bytes", 0)
+    shown = [
+        f"{found.get('process_resident_memory_bytes', 0) / MB:,.0f} MB of memory",
+        f"{found.get('faradisc_connections', 0):,.0f} connections",
+        f"{found.get('faradisc_waiting_requests', 0):,.0f} requests wait for the store",
+        f"{found.get('faradisc_shed_total', 0):,.0f} rejected under overload",
+    ]
+    if syncs:
+        mean_ms = found["faradisc_sync_seconds_sum"] / syncs * 1e3
+        shown.append(f"a sync takes {mean_ms:,.1f} ms")
+    yield DoctorCheck("load", "ok", ", ".join(shown))
+    if found.get("faradisc_storage_writes_stopped"):
+        text = f"writes wait for compactions, which are {behind / MB:,.0f} MB behind: the disk is too slow"
+        yield DoctorCheck("compaction", "failed", text)

@@ -16,7 +16,8 @@ from urllib.parse import unquote
 import click
 
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
+from faradisc.server.setting import ENVIRONMENT_PREFIX
+from faradisc.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from faradisc.protocol.service_model import Shape

@@ -19,7 +19,8 @@ from faradisc.cli.databases import (
     with_keys,
 )
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX, ServerSettings
+from faradisc.server.setting import ENVIRONMENT_PREFIX
+from faradisc.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from faradisc.engine.check.explain import Explainer

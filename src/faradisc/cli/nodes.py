@@ -10,7 +10,7 @@ import click
 
 from faradisc.cli.databases import LOCAL_URL, address, opened_shared
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX
+from faradisc.server.setting import ENVIRONMENT_PREFIX
 
 
 @click.command()
@@ -86,7 +86,8 @@ def _stored(place: str) -> tuple[list[dict[str, Any]], list[str]]:
     from faradisc.clock import SystemClock  # noqa: PLC0415 - for this option only
     from faradisc.engine.cluster.nodes import described_nodes  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415
-    from faradisc.server.settings import ServerSettings, SettingsError  # noqa: PLC0415
+    from faradisc.server.setting import SettingsError  # noqa: PLC0415
+    from faradisc.server.settings import ServerSettings  # noqa: PLC0415
     from faradisc.storage.postgres.routed import RoutedStore  # noqa: PLC0415
 
     try:

@@ -11,7 +11,7 @@ import click
 from faradisc.cli.databases import LOCAL_URL, address
 from faradisc.cli.failing import fail
 from faradisc.cli.nodes import page
-from faradisc.server.settings import ENVIRONMENT_PREFIX
+from faradisc.server.setting import ENVIRONMENT_PREFIX
 
 PATH = "/_faradisc/places"
 POLL_S = 1.0

@@ -1,50 +1,22 @@
-"""`faradisc serve`, with one option for each setting."""
+"""`faradisc serve`."""
 
 from __future__ import annotations
 
 import gc
-import logging
 import os
-from collections.abc import Callable
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from faradisc.cli.failing import fail
-from faradisc.server.settings import (
-    SETTINGS,
-    SETTINGS_VARIABLE,
-    ServerSettings,
-    Setting,
-    SettingsError,
-)
+from faradisc.cli.serve_options import ServeCommand, chosen_values, serve_options
+from faradisc.server.logs import configure_logs
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import SETTINGS_VARIABLE, ServerSettings
 
 
-def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds one option per setting, in their order."""
-    for setting in reversed(SETTINGS):
-        command = _option(setting)(command)
-    return command
-
-
-def _option(setting: Setting) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    flag = setting.kind is bool
-    return click.option(
-        setting.option,
-        setting.name,
-        is_flag=flag,
-        type=None if flag else setting.kind,
-        default=setting.default,
-        envvar=setting.environment,
-        show_envvar=True,
-        show_default=not flag and setting.default != "",
-        help=setting.help,
-    )
-
-
-@click.command()
-@_options
+@click.command(cls=ServeCommand)
+@serve_options
 @click.pass_context
 def serve(context: click.Context, /, **values: Any) -> None:
     """Serve until SIGTERM or Ctrl-C, which finish running requests and exit 0."""
@@ -53,13 +25,13 @@ def serve(context: click.Context, /, **values: Any) -> None:
     from faradisc.errors import StorageError  # noqa: PLC0415 - for this command only
     from faradisc.server import lifecycle  # noqa: PLC0415
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    configure_logs("warning", "text")  # until the settings are known
     if given := os.environ.pop(SETTINGS_VARIABLE, ""):
         _serve_as_child(given)
         return
     try:
-        _choose_store(context, values)
-        settings = ServerSettings(**values)
+        settings = ServerSettings(**chosen_values(context, values))
+        configure_logs(settings.log_level, settings.log_format)
         if settings.processes > 1:
             from faradisc.server.processes import serve_processes  # noqa: PLC0415 - few servers have several
 
@@ -83,20 +55,8 @@ def _serve_as_child(given: str) -> None:
     with open(os.devnull, "wb") as nothing:
         os.dup2(nothing.fileno(), 1)
     try:
-        lifecycle.serve(ServerSettings(**json.loads(given)), out=out, child=True)
+        settings = ServerSettings(**json.loads(given))
+        configure_logs(settings.log_level, settings.log_format)
+        lifecycle.serve(settings, out=out, child=True)
     except (*lifecycle.STARTUP_ERRORS, StorageError) as error:
         fail(str(error), 1)
-
-
-def _choose_store(context: click.Context, values: dict[str, Any]) -> None:
-    """Chooses between `--memory` and a data directory: the command line overrides the environment.
-
-    Raises SettingsError when both come from the same source.
-    """
-    if not values["memory"]:
-        return
-    directory = context.get_parameter_source("data_dir")
-    if directory is context.get_parameter_source("memory"):
-        raise SettingsError("Choose either --memory, which stores nothing on disk, or --data-dir.")
-    if directory is ParameterSource.COMMANDLINE:
-        values["memory"] = False

@@ -13,7 +13,7 @@ import click
 
 from faradisc.cli.databases import LOCAL_URL, address
 from faradisc.cli.failing import fail
-from faradisc.server.settings import ENVIRONMENT_PREFIX
+from faradisc.server.setting import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
     from faradisc.engine.exchange.locations import Locations

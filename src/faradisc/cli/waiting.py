@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 from faradisc.addresses import completed, http_address
 from faradisc.cli.databases import HOST, LOCAL_URL, PORT
 from faradisc.clock import Clock, SystemClock
-from faradisc.server.settings import ENVIRONMENT_PREFIX
+from faradisc.server.setting import ENVIRONMENT_PREFIX
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection
@@ -21,6 +22,7 @@ PAUSE_S = 0.05
 PROBE_S = 5.0
 """Longest wait for one answer."""
 READY_PATH = "/health/ready"
+METRICS_PATH = "/metrics"
 
 
 @click.command()
@@ -93,6 +95,24 @@ class WaitTarget:
         finally:
             connection.close()
         return "" if answer.status == 200 else f"it answered {answer.status} {_status_in(body)}".rstrip()
+
+    def metrics(self, timeout_s: float) -> dict[str, float]:
+        """Returns the figures of a server without those that have labels. Raises OSError, ValueError."""
+        import http.client  # noqa: PLC0415 - see probe
+
+        connection = self._connection(self._port, timeout_s)
+        try:
+            connection.request("GET", METRICS_PATH)
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        except http.client.HTTPException as error:
+            raise ValueError(_sentence(error)) from error
+        finally:
+            connection.close()
+        if answer.status != HTTPStatus.OK:
+            raise ValueError(f"it answered {answer.status}")
+        lines = (line.split() for line in text.splitlines() if not line.startswith("#") and "{" not in line)
+        return {name: float(value) for name, value in lines}
 
     def _connection(self, port: int, timeout_s: float) -> HTTPConnection:
         import http.client  # noqa: PLC0415 - see probe

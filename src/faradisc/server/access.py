@@ -12,7 +12,8 @@ from faradisc.clock import Clock, SystemEntropy
 from faradisc.database import Database
 from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.other_services.services import IAM
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 
 if TYPE_CHECKING:
     from faradisc.auth.keyring import FileKeyring

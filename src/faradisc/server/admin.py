@@ -207,7 +207,9 @@ def _metrics(page: PageRequest) -> HttpResponse:
 
     return HttpResponse(
         200,
-        exposition(page.database.accounts(), page.pages.load, page.database.places),
+        exposition(
+            page.database.accounts(), page.pages.load, page.database.store_figures(), page.database.places
+        ),
         CONTENT_TYPE,
         None,
         None,

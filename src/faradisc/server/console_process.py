@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from faradisc.server.settings import SettingsError
+from faradisc.server.setting import SettingsError
 
 END_S = 5.0
 

@@ -1,33 +1,38 @@
 """The metrics in Prometheus's format.
 
-First the counts of the process itself (load.py), as of now. Then the counters and gauges that
-CloudWatch has (metrics/metric_catalog.py), under Prometheus's naming conventions:
+First the process itself: its build, processor time, memory and open files, the queue of its clients
+(load.py), and, of a store on this disk, sizes, compactions and syncs; all as of now. Then the counters and
+gauges that CloudWatch has (metrics/metric_catalog.py), under Prometheus's naming conventions:
 ConsumedReadCapacityUnits of a table becomes faradisc_consumed_read_capacity_units_total{table=...}. They are
 as old as the last full minute; latencies are as of now.
 """
 
 from __future__ import annotations
 
+import platform
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
+    InfoMetricFamily,
     Metric,
 )
 from prometheus_client.registry import Collector
 
+from faradisc import __version__
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.metrics.metric_store import Dimensions
 from faradisc.server.load import Load
 
 if TYPE_CHECKING:
     from faradisc.services.administration.places import Places
+    from faradisc.storage.figures import StoreFigures
 
 CONTENT_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 
@@ -49,11 +54,20 @@ _LATENCY: Final = "SuccessfulRequestLatency"
 
 
 def exposition(
-    accounts: Iterable[tuple[str, ResourceRegistry]], load: Load, places: Places | None = None
+    accounts: Iterable[tuple[str, ResourceRegistry]],
+    load: Load,
+    store: StoreFigures | None = None,
+    places: Places | None = None,
 ) -> bytes:
-    """Returns the metrics of the process, of these accounts by namespace, and of the places of its store."""
+    """Returns the metrics of the process, of these accounts by namespace, and of its store.
+
+    store: figures of a store on this disk. places: of a store of several PostgreSQLs.
+    """
     registry = CollectorRegistry(auto_describe=False)
+    ProcessCollector(registry=registry)
     registry.register(_Metrics(load, list(accounts)))
+    if store is not None:
+        registry.register(_StoreMetrics(store))
     if places is not None:
         registry.register(_PlaceMetrics(places))
     text: bytes = generate_latest(registry)
@@ -68,6 +82,12 @@ class _Metrics(Collector):
     def collect(self) -> Iterator[Metric]:
         shed = "Connections and requests rejected because the process was overloaded."
         yield CounterMetricFamily("faradisc_shed", shed, self._load.shed)
+        build = InfoMetricFamily("faradisc_build", "What runs.")
+        build.add_metric((), {"version": __version__, "python": platform.python_version()})
+        yield build
+        connections, waiting = self._load.now()
+        yield GaugeMetricFamily("faradisc_connections", "Open connections of clients.", connections)
+        yield GaugeMetricFamily("faradisc_waiting_requests", "Requests that wait for the store.", waiting)
         held = "Bytes of unfinished bodies and unsent answers of all connections."
         yield GaugeMetricFamily("faradisc_held_bytes", held, self._load.held_bytes)
         families: dict[str, CounterMetricFamily | GaugeMetricFamily] = {}
@@ -93,13 +113,22 @@ class _Metrics(Collector):
         )
         for namespace, account in self._accounts:
             for (table, operation), (micros, counts) in _latencies(account).items():
-                buckets = []
-                for bound in _BOUNDS:
-                    below = sum(count for upto, count in counts.items() if upto <= bound)
-                    buckets.append((f"{bound / 1e6:g}", below))
-                buckets.append(("+Inf", sum(counts.values())))
-                family.add_metric((namespace, table, operation), buckets, micros / 1e6)
+                family.add_metric((namespace, table, operation), _buckets(counts), micros / 1e6)
         return family
+
+
+class _StoreMetrics(Collector):
+    def __init__(self, store: StoreFigures) -> None:
+        self._store = store
+
+    def collect(self) -> Iterator[Metric]:
+        for name, (value, text) in self._store.gauges.items():
+            yield GaugeMetricFamily(f"faradisc_{name}", text, value)
+        syncs = HistogramMetricFamily(
+            "faradisc_sync_seconds", "Syncs of the log, each for all waiting writes."
+        )
+        syncs.add_metric((), _buckets(self._store.syncs.counts), self._store.syncs.seconds)
+        yield syncs
 
 
 class _PlaceMetrics(Collector):
@@ -121,6 +150,15 @@ class _PlaceMetrics(Collector):
             oldest.add_metric(which, max((each.age_s for each in state.prepared), default=0.0))
             load.add_metric(which, state.load)
         yield from (up, left, oldest, load)
+
+
+def _buckets(counts: Mapping[int, int]) -> list[tuple[str, float]]:
+    """Returns how many of the counts, by microseconds that they are at most, are within each bound."""
+    buckets: list[tuple[str, float]] = [
+        (f"{bound / 1e6:g}", sum(count for upto, count in counts.items() if upto <= bound))
+        for bound in _BOUNDS
+    ]
+    return [*buckets, ("+Inf", sum(counts.values()))]
 
 
 def _latencies(account: ResourceRegistry) -> dict[tuple[str, str], tuple[int, Counter[int]]]:

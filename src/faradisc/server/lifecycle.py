@@ -33,7 +33,8 @@ from faradisc.server.load import Load
 from faradisc.server.opening import open_database
 from faradisc.server.origins import OriginPolicy
 from faradisc.server.serving import Serving, keep_watching, watch_pause_s
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from faradisc.server.site import Site
 from faradisc.server.timekeeping import data_clock, keep_time
 from faradisc.server.tls import TlsAcceptor, TlsFiles
@@ -237,17 +238,21 @@ async def _run(
 
 
 def banner(settings: ServerSettings, port: int) -> str:
-    """Returns the text printed when the server is ready: its address, its data, and a command to try."""
+    """Returns the text printed when the server is ready: its address, its data, and how to use it."""
     url = url_of(settings.host, port, "https" if settings.tls_cert else "http")
     apart = ", each region apart" if settings.regions_apart else ""
-    any_key = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if settings.auth == "lenient" else ""
+    lenient = settings.auth == "lenient"
+    any_key = "AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any " if lenient else ""
+    any_keys = ', aws_access_key_id="any", aws_secret_access_key="any"' if lenient else ""
     return (
         f"Faradisc {__version__}, compatible with Amazon DynamoDB, is ready.\n"
         f"  endpoint  {url}\n"
         f"  region    {settings.region} (account {settings.account}{apart})\n"
         f"  data      {settings.place}\n"
         f"  units     {_throughput(settings)}\n"
-        f"  try       {any_key}aws dynamodb list-tables --region {settings.region} --endpoint-url {url}"
+        f"  try       {any_key}aws dynamodb list-tables --region {settings.region} --endpoint-url {url}\n"
+        f'  Python    boto3.client("dynamodb", "{settings.region}", endpoint_url="{url}"{any_keys})\n'
+        "  in tests  from faradisc.local import patch    # no server: a database in the test's own process"
     )
 
 

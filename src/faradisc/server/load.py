@@ -20,7 +20,7 @@ the request again after a pause. A request that is rejected here was not begun.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from heapq import nsmallest
 from operator import itemgetter
@@ -57,6 +57,8 @@ class Load:
     """Open connections beyond the limit, which are being rejected."""
     shed: int = 0
     """Connections and requests that were rejected for one of the limits."""
+    now: Callable[[], tuple[int, int]] = lambda: (0, 0)
+    """Returns how many connections are open, and how many requests wait for the store."""
 
     def hold(self, before: int, after: int, *, is_body: bool = False) -> bool:
         """Replaces a connection's `before` bytes by `after`. Returns False when the sum is over the limit."""

@@ -20,8 +20,10 @@ from faradisc.engine.backups.storage import (
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
+from faradisc.limits import MB
 from faradisc.server.large_requests import LargeBodies, Turns
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from faradisc.storage.api import Store
 
 BACKGROUND_THROTTLE_S = 0.005
@@ -130,7 +132,7 @@ async def _open_store(settings: ServerSettings) -> Store:
     # In a thread, so that /health/live answers while an older format is rewritten. While RocksDB replays the
     # log after a crash it does not answer: rocksdict 0.3.29 holds the interpreter lock (0.4 s for 28 MB; the
     # log has at most 64 MB).
-    return await asyncio.to_thread(open_rocks, settings.data_dir)
+    return await asyncio.to_thread(open_rocks, settings.data_dir, cache_bytes=settings.cache_mb * MB)
 
 
 async def open_shared(settings: ServerSettings, *, create: bool = True) -> Store:

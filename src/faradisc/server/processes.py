@@ -17,7 +17,8 @@ from dataclasses import asdict, replace
 from typing import TextIO
 
 from faradisc.server.addresses import bind, resolve
-from faradisc.server.settings import SETTINGS_VARIABLE, ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import SETTINGS_VARIABLE, ServerSettings
 
 PAUSES_S = (0.2, 10.0)
 """Before a server is started again: the first time and, doubled after each early death, the longest."""

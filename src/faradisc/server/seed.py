@@ -9,7 +9,7 @@ from pathlib import Path
 
 from faradisc.database import Database
 from faradisc.protocol.front import answer
-from faradisc.server.settings import SettingsError
+from faradisc.server.setting import SettingsError
 from faradisc.tools.seeding import SeedingOutcome, apply, read_seed
 from faradisc.tools.seeding.calling import SeedingCaller, errors_in
 

@@ -9,19 +9,34 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from math import inf
 from pathlib import Path
-from typing import Any
 
 from faradisc.addresses import http_address
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.limits import TTL_DELAY_S
+from faradisc.server.setting import (
+    CLOCK,
+    COMMON,
+    EMULATION,
+    FILES,
+    LOGS,
+    PAGES,
+    REGIONS,
+    SECURITY,
+    SERVERS,
+    THROUGHPUT,
+    Setting,
+    SettingsError,
+    setting,
+)
 
-ENVIRONMENT_PREFIX = "FARADISC_"
 SETTINGS_VARIABLE = "FARADISC_OF_PARENT"
 """The settings of one server of --processes, as JSON; its command line would show them to everybody."""
+LOG_LEVELS = ("error", "warning", "info", "debug")
 PORT_MAX = 65_535
+CACHE_MB_MAX = 1_048_576
 TIME_SCALE_MAX = 86_400
 SECONDS_MAX = 3_155_760_000
 LAG_MS_MAX = 86_400_000
@@ -30,149 +45,177 @@ PRIVATE_PLACES_MAX = 16
 PROCESSES_MAX = 256
 
 
-class SettingsError(Exception):
-    """Raised for a setting that cannot be used; the text is a sentence for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting, for lists of them."""
-
-    name: str
-    kind: type
-    """str, int, float or bool; a bool is a flag."""
-    default: Any
-    help: str
-
-    @property
-    def option(self) -> str:
-        return "--" + self.name.replace("_", "-")
-
-    @property
-    def environment(self) -> str:
-        return ENVIRONMENT_PREFIX + self.name.upper()
-
-
-def _setting(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"help": text})
-
-
 _DATA_DIR = "faradisc-data"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    host: str = _setting("127.0.0.1", "Address or name to listen on.")
-    port: int = _setting(8000, "Port to listen on; 0 takes any free one.")
-    port_file: str = _setting("", "File to write the port to, once the server is ready.")
-    data_dir: str = _setting(
+    host: str = setting("127.0.0.1", "Address or name to listen on.", COMMON)
+    port: int = setting(8000, "Port to listen on; 0 takes any free one.", COMMON)
+    port_file: str = setting("", "File to write the port to, once the server is ready.", FILES)
+    data_dir: str = setting(
         _DATA_DIR,
         "Directory that holds the data, or with --store only backups, buckets and logs; created if missing.",
+        COMMON,
     )
-    store: str = _setting(
+    store: str = setting(
         "",
         "PostgreSQL that holds the data of any number of servers: postgresql://..., or a private one: "
         "postgres:DIRECTORY. Tables are spread over several addresses, or those in the lines of a file.",
+        COMMON,
     )
-    places: int = _setting(1, "Private PostgreSQLs that --store postgres:DIRECTORY spreads the tables over.")
-    processes: int = _setting(
+    places: int = setting(
+        1, "Private PostgreSQLs that --store postgres:DIRECTORY spreads the tables over.", SERVERS
+    )
+    processes: int = setting(
         1,
         "Servers to run on this port, one for each core; with --store. They are started again when they die.",
+        SERVERS,
     )
-    memory: bool = _setting(False, "Keep all data in memory; it is lost when the process ends.")
-    region: str = _setting("us-east-1", "Region of requests that name none, and of the banner.")
-    account: str = _setting("000000000000", "Account number in ARNs, 12 digits.")
-    per_region: bool = _setting(False, "Keep the tables of each region apart, as the service does.")
-    regions: str = _setting(
+    memory: bool = setting(False, "Keep all data in memory; it is lost when the process ends.", COMMON)
+    cache_mb: int = setting(
+        64, "Megabytes of blocks of tables that the store keeps in memory; with a data directory.", FILES
+    )
+    region: str = setting("us-east-1", "Region of requests that name none, and of the banner.", COMMON)
+    account: str = setting("000000000000", "Account number in ARNs, 12 digits.", REGIONS)
+    per_region: bool = setting(False, "Keep the tables of each region apart, as the service does.", REGIONS)
+    regions: str = setting(
         "",
         "The regions that exist, with commas, each with its own tables, for replicas of global tables: "
         "us-east-1,eu-west-1. Without it any region does under --per-region.",
+        REGIONS,
     )
-    replication_lag_ms: float = _setting(
-        0.0, "Mean time that a write takes to another replica of its global table, in milliseconds."
+    replication_lag_ms: float = setting(
+        0.0,
+        "Mean time that a write takes to another replica of its global table, in milliseconds.",
+        EMULATION,
     )
-    replication_seed: int = _setting(0, "Seed of these times: the same number gives the same sequence.")
-    collection_bytes_max: int = _setting(
-        10 << 30, "Largest item collection of tables with local indexes; the service has 10 GB."
+    replication_seed: int = setting(
+        0, "Seed of these times: the same number gives the same sequence.", EMULATION
     )
-    transition_ms: int = _setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.")
-    ttl_delay_s: float = _setting(
-        TTL_DELAY_S, "Seconds an item outlives its time to live; the service takes minutes to days."
+    collection_bytes_max: int = setting(
+        10 << 30, "Largest item collection of tables with local indexes; the service has 10 GB.", EMULATION
     )
-    shard_lifetime_s: float = _setting(
-        14_400.0, "Seconds after which the open shards of a stream close and their children open."
+    transition_ms: int = setting(5, "Milliseconds a table stays CREATING, UPDATING or DELETING.", EMULATION)
+    ttl_delay_s: float = setting(
+        TTL_DELAY_S, "Seconds an item outlives its time to live; the service takes minutes to days.", CLOCK
     )
-    conflict_rate: float = _setting(
-        0.0, "Share of writes and transactions to reject with a conflict, 0 to 1, to test retries."
+    shard_lifetime_s: float = setting(
+        14_400.0, "Seconds after which the open shards of a stream close and their children open.", EMULATION
     )
-    conflict_seed: int = _setting(0, "Seed of the conflicts: the same number gives the same sequence.")
-    throughput: str = _setting(
+    conflict_rate: float = setting(
+        0.0, "Share of writes and transactions to reject with a conflict, 0 to 1, to test retries.", EMULATION
+    )
+    conflict_seed: int = setting(
+        0, "Seed of the conflicts: the same number gives the same sequence.", EMULATION
+    )
+    throughput: str = setting(
         "off",
         "Capacity profile to enforce: aws, documented, pessimistic, classic-2017 or off; aws:30/10/64MB for "
         "partitions of 30 read and 10 write units and 64 MB. Units are counted in any case.",
+        COMMON,
     )
-    throughput_tables: str = _setting("", "Other profiles for single tables: Orders=aws:30/10,Logs=off.")
-    restorable_lag_s: float = _setting(
-        0.0, "How far the latest moment that a table can be restored to is behind the clock, in seconds."
+    throughput_tables: str = setting(
+        "", "Other profiles for single tables: Orders=aws:30/10,Logs=off.", THROUGHPUT
     )
-    auth: str = _setting("lenient", "lenient accepts any well-formed signature, strict verifies each.")
-    tls_cert: str = _setting(
-        "", "PEM file of the server's certificate: serve TLS only; SIGHUP reads these files again."
+    restorable_lag_s: float = setting(
+        0.0,
+        "How far the latest moment that a table can be restored to is behind the clock, in seconds.",
+        EMULATION,
     )
-    tls_key: str = _setting("", "PEM file of the certificate's private key.")
-    tls_client_ca: str = _setting(
-        "", "PEM file of authorities: accept only clients with a certificate of one of them."
+    auth: str = setting("lenient", "lenient accepts any well-formed signature, strict verifies each.", COMMON)
+    tls_cert: str = setting(
+        "", "PEM file of the server's certificate: serve TLS only; SIGHUP reads these files again.", SECURITY
     )
-    console: bool = _setting(False, "Serve the web console too, on a port of its own (extra `console`).")
-    console_port: int = _setting(8008, "Port of the console, on this machine only; 0 takes any free one.")
-    cors: str = _setting(
-        "", "Origins whose pages may use a server that does not verify signatures, with commas; * for any."
+    tls_key: str = setting("", "PEM file of the certificate's private key.", SECURITY)
+    tls_client_ca: str = setting(
+        "", "PEM file of authorities: accept only clients with a certificate of one of them.", SECURITY
     )
-    kinesis_endpoint_url: str = _setting("", "Kinesis endpoint that tables' Kinesis destinations deliver to.")
-    s3_root: str = _setting(
-        "", "Directory whose subdirectories are the buckets of exports and imports; s3 in the data directory."
+    console: bool = setting(
+        False, "Serve the web console too, on a port of its own (extra `console`).", COMMON
     )
-    s3_endpoint: str = _setting(
-        "", "S3 endpoint, or `aws` for Amazon's, whose buckets replace the directories."
+    console_port: int = setting(
+        8008, "Port of the console, on this machine only; 0 takes any free one.", PAGES
     )
-    backup_bucket: str = _setting(
-        "", "Bucket of --s3-endpoint that holds the backups, or bucket/prefix; else the data directory does."
+    cors: str = setting(
+        "",
+        "Origins whose pages may use a server that does not verify signatures, with commas; * for any.",
+        SECURITY,
     )
-    seed: str = _setting(
+    kinesis_endpoint_url: str = setting(
+        "", "Kinesis endpoint that tables' Kinesis destinations deliver to.", FILES
+    )
+    s3_root: str = setting(
+        "",
+        "Directory whose subdirectories are the buckets of exports and imports; s3 in the data directory.",
+        FILES,
+    )
+    s3_endpoint: str = setting(
+        "", "S3 endpoint, or `aws` for Amazon's, whose buckets replace the directories.", FILES
+    )
+    backup_bucket: str = setting(
+        "",
+        "Bucket of --s3-endpoint that holds the backups, or bucket/prefix; else the data directory does.",
+        FILES,
+    )
+    seed: str = setting(
         "",
         "Directory of table definitions and items to create before the server is ready; see `faradisc seed`.",
+        FILES,
     )
-    credentials_file: str = _setting("", "Access keys for --auth strict, made by `faradisc credentials add`.")
-    keys: str = _setting("", "Master keys of encrypted tables: a file made by `faradisc keys create`.")
-    kms_endpoint: str = _setting(
-        "", "KMS endpoint, or `aws` for Amazon's, whose master keys replace those of a file."
+    credentials_file: str = setting(
+        "", "Access keys for --auth strict, made by `faradisc credentials add`.", COMMON
     )
-    audit_log: str = _setting("", "File to append an event to for each request, in CloudTrail's shape.")
-    rate_limit: float = _setting(0.0, "Requests per second of one user, session or access key; 0 for any.")
-    rate_limit_address: float = _setting(0.0, "Requests per second from one address; 0 for any.")
-    record_trace: str = _setting("", "File to record the traffic in, for `faradisc plan --trace`.")
-    trace_keys: str = _setting(
-        "readable", "Keys in a recorded trace: readable, or hashed; those of encrypted tables always are."
+    keys: str = setting("", "Master keys of encrypted tables: a file made by `faradisc keys create`.", FILES)
+    kms_endpoint: str = setting(
+        "", "KMS endpoint, or `aws` for Amazon's, whose master keys replace those of a file.", FILES
     )
-    admin: str = _setting(
+    log_level: str = setting("warning", "What is logged: error, warning, info or debug.", LOGS)
+    log_format: str = setting("text", "Lines of the log: text, or json for one object on each.", LOGS)
+    slow_ms: float = setting(
+        0.0, "Log a request that the database worked on for longer, in milliseconds; 0 for none.", LOGS
+    )
+    audit_log: str = setting("", "File to append an event to for each request, in CloudTrail's shape.", LOGS)
+    rate_limit: float = setting(
+        0.0, "Requests per second of one user, session or access key; 0 for any.", SECURITY
+    )
+    rate_limit_address: float = setting(0.0, "Requests per second from one address; 0 for any.", SECURITY)
+    record_trace: str = setting("", "File to record the traffic in, for `faradisc plan --trace`.", LOGS)
+    trace_keys: str = setting(
+        "readable",
+        "Keys in a recorded trace: readable, or hashed; those of encrypted tables always are.",
+        LOGS,
+    )
+    admin: str = setting(
         "auto",
         "Serve /_faradisc and /metrics: on, off, or auto: on addresses that only this machine reaches; "
         "unsigned: like auto, and without signatures under --auth strict.",
+        SECURITY,
     )
-    virtual_clock: bool = _setting(
-        False, "Stop the clock; only POST /_faradisc/clock moves it, so that a test passes a day in a call."
+    virtual_clock: bool = setting(
+        False,
+        "Stop the clock; only POST /_faradisc/clock moves it, so that a test passes a day in a call.",
+        CLOCK,
     )
-    time_scale: float = _setting(1.0, "Speed of the database's clock, as a multiple of the machine's.")
-    trust_network: bool = _setting(
-        False, "Listen beyond this machine without TLS, or without verified signatures."
+    time_scale: float = setting(1.0, "Speed of the database's clock, as a multiple of the machine's.", CLOCK)
+    trust_network: bool = setting(
+        False, "Listen beyond this machine without TLS, or without verified signatures.", SECURITY
     )
 
     def __post_init__(self) -> None:
         """Raises SettingsError."""
         if not 0 <= self.port <= PORT_MAX:
             raise SettingsError(f"The port {self.port} is not between 0 and {PORT_MAX}.")
+        if self.log_level not in LOG_LEVELS:
+            raise SettingsError(f"The log level is {', '.join(LOG_LEVELS)}, not {self.log_level!r}.")
+        if self.log_format not in ("text", "json"):
+            raise SettingsError(f"The log's format is text or json, not {self.log_format!r}.")
+        if not 0 <= self.slow_ms <= SECONDS_MAX * 1000:
+            raise SettingsError("A slow request takes some milliseconds; 0 logs none.")
         if self.trace_keys not in ("readable", "hashed"):
             raise SettingsError(f"--trace-keys is readable or hashed, not {self.trace_keys!r}.")
+        if not 1 <= self.cache_mb <= CACHE_MB_MAX:
+            raise SettingsError(f"The cache has from 1 to {CACHE_MB_MAX:,} MB.")
         if not re.fullmatch(r"[0-9]{12}", self.account):
             raise SettingsError(f"The account {self.account!r} is not a number of 12 digits.")
         if not re.fullmatch(REGION, self.region):
@@ -348,7 +391,7 @@ class ServerSettings:
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}
 
 SETTINGS: tuple[Setting, ...] = tuple(
-    Setting(each.name, _KINDS[str(each.type)], each.default, each.metadata["help"])
+    Setting(each.name, _KINDS[str(each.type)], each.default, **each.metadata)
     for each in fields(ServerSettings)
 )
 

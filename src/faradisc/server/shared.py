@@ -52,3 +52,6 @@ class Shared:
     """Requests that wait for the store, including those of closed connections."""
     on_quiet: Callable[[], None] = lambda: None
     """Called when a connection or a waiting request ends."""
+
+    def __post_init__(self) -> None:
+        self.load.now = lambda: (len(self.connections), self.waiting)

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from faradisc.clock import LAST_NS, Clock, ManualClock, ScaledClock
 from faradisc.server.background import pause
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 
 CLOCK_FILE = "CLOCK"
 STORE_EVERY_S = 1.0

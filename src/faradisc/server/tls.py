@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from faradisc.server.load import Load
-from faradisc.server.settings import SettingsError
+from faradisc.server.setting import SettingsError
 
 HANDSHAKE_S = 10.0
 """Longest handshake."""

@@ -33,6 +33,7 @@ from typing import Literal
 
 from rocksdict import Rdict, RdictIter, WriteBatch, WriteOptions
 
+from faradisc.clock import stopwatch_s
 from faradisc.errors import StorageError
 from faradisc.storage.api import (
     EMBEDDED_SLOTS,
@@ -45,8 +46,10 @@ from faradisc.storage.api import (
     Row,
 )
 from faradisc.storage.durability import Durability, GroupedSync, InlineSync
+from faradisc.storage.figures import StoreFigures, SyncTimes
 from faradisc.storage.format import unwritable
-from faradisc.storage.rocks_files import open_files, translated
+from faradisc.storage.rocks_figures import figures
+from faradisc.storage.rocks_files import BLOCK_CACHE_BYTES, open_files, translated
 from faradisc.storage.rocks_view import LiveReader, PartState, RocksSnapshot, pack_state, unpack_version
 from faradisc.storage.sync_record import Position, SyncRecord
 
@@ -90,6 +93,7 @@ class RocksStore(LiveReader):
         self.after_sync: Callable[[int], None] | None = None
         """Called in the thread of a sync, with the sequence number that it covers, before any commit of it is
         answered. An error that it raises is a failed sync: nothing of it is answered."""
+        self._sync_times = SyncTimes()
         self._logged: int | None = None
         """Sequence number of the newest change that is in the log; None if the newest of all is."""
         self._durability: Durability = driver(self._begin_sync, self._fail, self._version)
@@ -260,7 +264,9 @@ class RocksStore(LiveReader):
         return partial(self._sync_and_record, self._record, Position(sequence, self._version))
 
     def _sync_and_record(self, record: SyncRecord, position: Position) -> None:
+        began = stopwatch_s()
         self._sync()
+        self._sync_times.add(stopwatch_s() - began)
         try:
             record.write(position)
         except OSError as error:
@@ -400,6 +406,10 @@ class RocksStore(LiveReader):
     async def now_ns(self) -> None:
         return None
 
+    def figures(self) -> StoreFigures:
+        """Returns sizes, work in the background and durations of syncs, for metrics."""
+        return figures(self._db, self._sync_times)
+
     @property
     def failure(self) -> StorageError | None:
         return None if isinstance(self._failure, Closed) else self._failure
@@ -475,17 +485,19 @@ def open_rocks(
     *,
     durability: Literal["grouped", "inline"] = "grouped",
     keep_log: bool = False,
+    cache_bytes: int = BLOCK_CACHE_BYTES,
 ) -> RocksStore:
     """Opens or creates the store in `directory`.
 
     keep_log: everything is in the log, whose files stay until they are copied (rocks_log.py).
     grouped: commits of one event loop share syncs in a thread; needs a running loop from the first commit on.
     inline: each commit syncs before it returns, and no call suspends.
+    cache_bytes: of blocks in memory.
 
     Raises: NewerFormat, Unwritable, InUse, Corruption, Full, IOFailed.
     """
     directory = Path(directory).absolute()
-    db = open_files(directory, keep_log=keep_log)
+    db = open_files(directory, cache_bytes, keep_log=keep_log)
     try:
         record = SyncRecord(directory)
     except OSError as error:

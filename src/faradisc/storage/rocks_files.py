@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 from pathlib import Path
 
@@ -26,6 +27,8 @@ from faradisc.storage.sync_record import (
 )
 from faradisc.storage.upgrade import upgrade
 
+_log = logging.getLogger(__name__)
+
 MB = 1024 * 1024
 
 BLOCK_CACHE_BYTES = 64 * MB
@@ -41,13 +44,13 @@ LOG_KEPT_S = 10 * 365 * 86_400
 OWNER_FILE = "OWNER"
 
 
-def options(*, keep_log: bool = False) -> Options:
+def options(cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_log: bool = False) -> Options:
     """Returns the tuning, for one writer, rows of some hundred bytes and a small idle process.
 
     keep_log: files of the log stay until they are read (rocks_log.py).
     """
     table = BlockBasedOptions()
-    table.set_block_cache(Cache(BLOCK_CACHE_BYTES))
+    table.set_block_cache(Cache(cache_bytes))
     table.set_bloom_filter(10, False)  # bits per key: one absent key in a hundred costs a block read
     table.set_format_version(5)
     # Index and filter blocks, some 1.5 % of the data, stay in memory with their open table: in the block
@@ -80,7 +83,7 @@ def options(*, keep_log: bool = False) -> Options:
     return tuning
 
 
-def open_files(directory: Path, *, keep_log: bool = False) -> Rdict:
+def open_files(directory: Path, cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_log: bool = False) -> Rdict:
     """Opens or creates the store in `directory`, and upgrades an older one to the current format.
 
     Nothing in the directory changes if the log does not give back every acknowledged commit.
@@ -101,7 +104,8 @@ def open_files(directory: Path, *, keep_log: bool = False) -> Rdict:
         check_recorded(directory)
         if lost := unrecoverable(directory):
             raise damaged_log(directory, lost)
-        db = Rdict(str(files), options(keep_log=keep_log))
+        replayed = sum(each.stat().st_size for each in files.glob("*.log"))
+        db = Rdict(str(files), options(cache_bytes, keep_log=keep_log))
         if not keep_log and (files / ARCHIVE_DIRECTORY).is_dir():
             for each in (files / ARCHIVE_DIRECTORY).iterdir():
                 each.unlink()
@@ -120,6 +124,10 @@ def open_files(directory: Path, *, keep_log: bool = False) -> Rdict:
             data_format.write(directory, version)
         if version < data_format.FORMAT_VERSION:
             upgrade(directory, db, version)
+            _log.warning(
+                "%s was rewritten from format %d to %d", directory, version, data_format.FORMAT_VERSION
+            )
+        _log.info("opened %s; %d bytes of its log were read again", directory, replayed)
         (directory / OWNER_FILE).write_text(f"{os.getpid()}\n")
     except OSError as error:
         db.close()

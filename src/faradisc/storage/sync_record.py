@@ -55,7 +55,7 @@ class LostCommits:
     def __str__(self) -> str:
         first, last = self.recovered.version + 1, self.acknowledged.version
         commits = f"commits {first} to {last}" if self.recovered.version else f"commits up to {last}"
-        return f"{self.changes} acknowledged changes are missing; {commits} are lost, or some of them"
+        return f"of the acknowledged {commits} some or all are lost, {self.changes} changes of rows together"
 
 
 class SyncRecord:

@@ -51,6 +51,9 @@ def test_the_banner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "  units     counted; nothing is throttled (--throughput aws enforces limits)",
         "  try       AWS_ACCESS_KEY_ID=any AWS_SECRET_ACCESS_KEY=any aws dynamodb list-tables"
         " --region eu-west-1 --endpoint-url http://127.0.0.1:8123",
+        '  Python    boto3.client("dynamodb", "eu-west-1", endpoint_url="http://127.0.0.1:8123",'
+        ' aws_access_key_id="any", aws_secret_access_key="any")',
+        "  in tests  from faradisc.local import patch    # no server: a database in the test's own process",
     ]
     assert "in memory, gone at the end" in banner(ServerSettings(memory=True), 1)
     assert "each region apart" in banner(ServerSettings(per_region=True), 1)

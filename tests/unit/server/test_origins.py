@@ -6,7 +6,8 @@ import pytest
 
 from faradisc.protocol.http import HttpRequest
 from faradisc.server.origins import OriginPolicy
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 
 
 def rejected(policy: OriginPolicy, **headers: str) -> bool:

@@ -15,7 +15,8 @@ from faradisc.errors import InvalidSignatureException, ThrottlingException
 from faradisc.protocol.http import HttpRequest, Peer
 from faradisc.server import rate_limits
 from faradisc.server.rate_limits import Buckets, LimitedAuthenticator
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 
 
 def request(address: str = "192.0.2.1", key: str = "A") -> HttpRequest:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from faradisc.database import Settings
-from faradisc.server.settings import SETTINGS, ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import SETTINGS, ServerSettings
 
 
 def test_every_setting_has_an_option_a_variable_and_a_help_text() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from faradisc.clock import LAST_NS, ManualClock, MovableClock
-from faradisc.server.settings import ServerSettings, SettingsError
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
 from faradisc.server.timekeeping import StoredTime, data_clock, keep_time
 
 HOUR_NS = 3600 * 10**9

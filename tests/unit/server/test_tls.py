@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 from faradisc.limits import MB
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server import tls
-from faradisc.server.settings import SettingsError
+from faradisc.server.setting import SettingsError
 from faradisc.server.tls import TlsAcceptor, TlsFiles
 from fixtures.certificates import client_files, server_files
 

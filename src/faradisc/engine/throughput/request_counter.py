@@ -6,6 +6,7 @@ Source: metrics.md; capacity.md section 2.14; vectors V130, V131, V133.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
 
@@ -25,6 +26,9 @@ THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException,
 _THROTTLE_CODES: Final = {"ProvisionedThroughputExceeded", "ThrottlingError"}
 """Codes in the reasons of a cancelled transaction."""
 _TRANSACTIONS: Final = {"TransactWriteItems", "TransactGetItems", "ExecuteTransaction"}
+
+
+_log = logging.getLogger(__name__)
 
 
 class ReadStream(Protocol):
@@ -173,3 +177,16 @@ def _verb(statement: str) -> str:
     from faradisc.language.partiql.lexer import tokens_of  # noqa: PLC0415 - only servers with statements
 
     return tokens_of(statement)[0].upper
+
+
+def log_slow(call: CountedCall, elapsed_ns: int) -> None:
+    """Logs a request that took long, with what a person needs to find it."""
+    tables = [table.name for table in call.tables]
+    fields = {"operation": call.operation, "tables": tables, "ms": round(elapsed_ns / 1e6, 3)}
+    _log.warning(
+        "slow: %s on %s took %.1f ms",
+        call.operation,
+        ", ".join(tables) or "no table",
+        elapsed_ns / 1e6,
+        extra={"fields": fields},
+    )

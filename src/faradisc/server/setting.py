@@ -1,0 +1,51 @@
+"""What one setting of `faradisc serve` is, and the headings under which they are listed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+ENVIRONMENT_PREFIX = "FARADISC_"
+
+
+class SettingsError(Exception):
+    """Raised for a setting that cannot be used; the text is a sentence for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting, for lists of them."""
+
+    name: str
+    kind: type
+    """str, int, float or bool; a bool is a flag."""
+    default: Any
+    help: str
+    group: str
+    """Its heading in `serve --help-all`; those of COMMON are in `serve --help` too."""
+
+    @property
+    def option(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def environment(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+
+COMMON = "Most needed"
+THROUGHPUT = "Throughput"
+SERVERS = "Several servers"
+REGIONS = "Regions"
+SECURITY = "Security"
+FILES = "Files, buckets and keys"
+PAGES = "Pages"
+LOGS = "Logs and traces"
+CLOCK = "Clock and expiry"
+EMULATION = "Emulation, each given as --emulate KEY=VALUE"
+"""What the service does by itself, made shorter, longer or more frequent for tests of programs."""
+
+
+def setting(default: Any, text: str, group: str) -> Any:
+    """Returns the field of a setting, with its help and its heading."""
+    return field(default=default, metadata={"help": text, "group": group})
