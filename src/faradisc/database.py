@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -18,7 +18,7 @@ from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
 from faradisc.engine.backups.storage import BackupStorage, memory_backups
 from faradisc.engine.cluster.followed import Changed
-from faradisc.engine.derived.filling import FILLING_JOBS, fill_step
+from faradisc.engine.derived.filling import FILLING_JOBS, Filling
 from faradisc.engine.derived.kinds import KINDS
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.encryption.key_service import KeyService
@@ -169,7 +169,10 @@ class Database:
             Job("deleted rows", store.sweep),
             Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
             Job("stream retention", catalog.streams.step),
-            *(Job(name, partial(fill_step, store, catalog, job)) for name, job in FILLING_JOBS.items()),
+            *(
+                Job(name, Filling(store, catalog, backend.clock, job).step)
+                for name, job in FILLING_JOBS.items()
+            ),
             Job("expiry", self._sweeper.step),
             Job("replication", backend.replicas.step),
             Job("Kinesis delivery", backend.kinesis.step),
@@ -298,7 +301,7 @@ class Database:
         await exchange.load()
         backups = Backups(store, catalog, clock, entropy, backup_storage or memory_backups())
         await backups.load()
-        restores = Restores(store, catalog, backups)
+        restores = Restores(store, catalog, clock, backups)
         readers = (restores.oldest_needed_ns, exchange.oldest_needed_ns)
         periods = Periods(store, catalog, readers, lag_s=settings.restorable_lag_s)
         await periods.load()

@@ -21,7 +21,7 @@ from faradisc.engine.exchange import object_reader
 from faradisc.engine.exchange.checking import canonical_size, reason_of
 from faradisc.engine.exchange.object_reader import KeyAttributes, ObjectReader, Source
 from faradisc.engine.formats import compression, csv_rows, ion_text, ion_values, json_lines
-from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.model.values.checks import canonicalise
 from faradisc.model.values.size import item_size
@@ -217,7 +217,7 @@ FORMATS = ("DYNAMODB_JSON", "ION", "CSV")
 
 def read_all(content: bytes, format_: str, packing: str) -> Iterator[Any]:
     source = Source(format_, packing)
-    with contextlib.suppress(Damaged):
+    with contextlib.suppress(InputDamaged):
         yield from ObjectReader(io.BytesIO(content), source, KeyAttributes({"p": "S"}, frozenset())).records
 
 
@@ -281,7 +281,7 @@ def test_small_file_without_records_is_not_read_to_its_end(
         for record in reader.records:
             assert isinstance(record, Malformed)
             outcome = record.reason
-    except Damaged as damage:
+    except InputDamaged as damage:
         outcome = str(damage)
     assert outcome != "ended"
     assert reader.bytes_read < size
@@ -311,13 +311,13 @@ def test_truncated_and_altered_data_is_detected(packing: str, monkeypatch: pytes
     pack = gzip.compress if packing == "GZIP" else zstandard.ZstdCompressor(write_checksum=True).compress
     whole = pack(content)
     for cut in range(1, len(whole)):
-        with pytest.raises(Damaged):
+        with pytest.raises(InputDamaged):
             b"".join(compression.pieces(io.BytesIO(whole[:cut]), packing))
     for at in range(len(whole)):
         if packing == "GZIP" and 4 <= at < 10:
             continue  # time and system in the header are not checked
         altered = bytes([*whole[:at], whole[at] ^ 0x41, *whole[at + 1 :]])
-        with contextlib.suppress(Damaged):
+        with contextlib.suppress(InputDamaged):
             assert b"".join(compression.pieces(io.BytesIO(altered), packing)) == content
 
 
@@ -390,7 +390,7 @@ def test_csv_row_with_a_pause_stays_one_row() -> None:
 def test_csv_row_with_too_many_pauses_is_damaged() -> None:
     empty = EMPTY["GZIP"] * (compression.EMPTY_CALLS_MAX * (csv_rows.PAUSES_IN_ROW_MAX + 1))
     content = gzip.compress(b'p\n"a\n') + empty + gzip.compress(b'b"\n')
-    with pytest.raises(Damaged):
+    with pytest.raises(InputDamaged):
         pauses(content, "CSV", "GZIP")
 
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from faradisc.engine.formats import manifests
-from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.manifests import CheckedFile, DataFile, Manifests, checksum
 from faradisc.engine.objects.api import Object
 from faradisc.engine.objects.directory import DirectoryStorage
@@ -107,7 +107,7 @@ def test_manifest_of_the_export_is_read_on_request(bucket: Bucket) -> None:
     assert read_all(read)
     file = run(read.fetch("moved/data/a.gz"))
     assert file.read() == b"content"
-    with pytest.raises(Damaged):  # the manifest has the checksum of an empty file
+    with pytest.raises(InputDamaged):  # the manifest has the checksum of an empty file
         file.read()
     file.close()
     bucket.write("other/data/a.gz", b"content")
@@ -123,7 +123,7 @@ LONG = orjson.dumps({"dataFileS3Key": "a", "itemCount": 1, "md5Checksum": "a", "
 @pytest.mark.parametrize("more", [b"\n\n", b"x\n", b"[]\n", b'{"dataFileS3Key":"a"}\n', LONG])
 def test_invalid_manifest_lines(bucket: Bucket, more: bytes) -> None:
     bucket.manifest("e", {"e/data/a.gz": b"content"}, more)
-    with pytest.raises(Damaged, match="names no data file"):
+    with pytest.raises(InputDamaged, match="names no data file"):
         read_all(bucket.opened())
 
 
@@ -132,7 +132,7 @@ def test_altered_manifest_is_damaged(bucket: Bucket) -> None:
     path = bucket.root / "e/manifest-files.json"
     path.write_bytes(path.read_bytes().replace(b'itemCount":1', b'itemCount":2'))
     read = bucket.opened()
-    with pytest.raises(Damaged, match="its MD5 is not the one beside it"):
+    with pytest.raises(InputDamaged, match="its MD5 is not the one beside it"):
         read_all(read)
     assert not any(read.checksums.values())
 

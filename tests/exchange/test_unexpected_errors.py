@@ -16,8 +16,9 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.engine.exchange import bulk_putting, exporting, importing, intake, service
+from faradisc.engine.exchange import bulk_putting, exporting, importing, intake
 from faradisc.engine.formats import manifests
+from faradisc.engine.jobs import runner
 from faradisc.storage.api import IOFailed
 from fixtures.exchanging import BUCKET, Exchanging, lines, some_items
 from fixtures.schemas import item, schema
@@ -130,8 +131,8 @@ class StartedTask:
 
 def tasks_with_errors(exchanging: Exchanging) -> int:
     """Returns the number of tasks with errors that are in memory."""
-    exchange = exchanging.backend.exchange
-    return len({*exchange.failures, *exchange.stale})
+    exchanging.step()
+    return sum(len(each.failed) for each in exchanging.backend.exchange.attempts.values())
 
 
 @pytest.mark.parametrize("place", EVERY_FUNCTION)
@@ -188,7 +189,7 @@ def test_persistent_error_fails_the_task(
     assert shown["FailureMessage"] == "An internal error ended it: RuntimeError: a bug"
     assert "EndTime" in shown
     tracebacks = [each for each in caplog.records if each.exc_info]
-    assert len(tracebacks) == service.TRIES
+    assert len(tracebacks) == runner.TRIES
     assert all(task.arn in each.getMessage() for each in tracebacks)
     assert not list((exchanging.root / BUCKET).rglob(".draft-*"))
     exchanging.clock.advance(1)

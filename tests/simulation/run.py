@@ -28,6 +28,7 @@ from faradisc.engine.backups.storage import memory_backups
 from faradisc.engine.check import Check
 from faradisc.engine.exchange import intake
 from faradisc.engine.exchange.locations import Locations
+from faradisc.engine.jobs import runner
 from faradisc.errors import StorageError
 from faradisc.protocol import failures, front
 from faradisc.protocol.http import HttpRequest
@@ -161,13 +162,13 @@ def play(seed: int, disk_of: DiskOf = FaultyDisk, **shape: Any) -> Outcome:
 def _a_smaller_world() -> Iterator[None]:
     """Raises unexpected errors, adds the simulation's profile, and stores imported records in small steps,
     so that crashes occur between them."""
-    before = failures.RAISE_UNEXPECTED, intake.STEP_RECORDS
-    failures.RAISE_UNEXPECTED, intake.STEP_RECORDS = True, 2
+    before = failures.RAISE_UNEXPECTED, runner.RAISE_UNEXPECTED, intake.STEP_RECORDS
+    failures.RAISE_UNEXPECTED, runner.RAISE_UNEXPECTED, intake.STEP_RECORDS = True, True, 2
     PROFILES[HASTY.profile] = HASTY
     try:
         yield
     finally:
-        failures.RAISE_UNEXPECTED, intake.STEP_RECORDS = before
+        failures.RAISE_UNEXPECTED, runner.RAISE_UNEXPECTED, intake.STEP_RECORDS = before
         del PROFILES[HASTY.profile]
 
 

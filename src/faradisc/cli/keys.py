@@ -173,7 +173,7 @@ def open_(file: BinaryIO) -> None:
     from faradisc.engine.encryption.data_keys import DataKeys  # noqa: PLC0415
     from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
     from faradisc.engine.exchange.sealed_objects import opened  # noqa: PLC0415
-    from faradisc.engine.formats.compression import Damaged  # noqa: PLC0415
+    from faradisc.engine.formats.compression import InputDamaged  # noqa: PLC0415
     from faradisc.engine.sealing.sealer import KeyDenied  # noqa: PLC0415
     from faradisc.engine.sealing.sealers import Sealers  # noqa: PLC0415
     from faradisc.storage.immediate import run  # noqa: PLC0415
@@ -185,7 +185,7 @@ def open_(file: BinaryIO) -> None:
         content = run(opened(file, sealers))
         while piece := content.read(_PIECE_BYTES):
             sys.stdout.buffer.write(piece)
-    except (Damaged, KeyDenied) as error:
+    except (InputDamaged, KeyDenied) as error:
         fail(f"{file.name} cannot be opened: {error}")
 
 

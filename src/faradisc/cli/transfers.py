@@ -322,7 +322,7 @@ def _definition(
 @contextmanager
 def _errors_as_sentences() -> Iterator[None]:
     """Ends the program with one sentence for an error."""
-    from faradisc.engine.formats.compression import Damaged, Unavailable  # noqa: PLC0415
+    from faradisc.engine.formats.compression import InputDamaged, Unavailable  # noqa: PLC0415
     from faradisc.engine.formats.masking import BadRules  # noqa: PLC0415
     from faradisc.engine.objects.api import BucketError  # noqa: PLC0415
     from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
@@ -330,7 +330,16 @@ def _errors_as_sentences() -> Iterator[None]:
     from faradisc.tools.transfer.scanning import BadState  # noqa: PLC0415
     from faradisc.tools.transfer.sources import NoInput  # noqa: PLC0415
 
-    errors = (BadRules, BadState, BucketError, Damaged, RequestRejected, NoInput, StorageError, TableUnusable)
+    errors = (
+        BadRules,
+        BadState,
+        BucketError,
+        InputDamaged,
+        RequestRejected,
+        NoInput,
+        StorageError,
+        TableUnusable,
+    )
     try:
         yield
     except (*errors, Unavailable, Unreachable, OSError, json.JSONDecodeError) as error:

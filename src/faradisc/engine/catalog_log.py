@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from faradisc.model.codec.keyspace import CATALOG_PART
-from faradisc.storage.api import Batch, Conflict, Part, Row, Store
+from faradisc.storage.api import Batch, Conflict, Part, Row, Store, all_rows
 
 ENTRIES_PER_READ = 1000
 ENTRIES_KEPT = 10_000
@@ -96,11 +96,8 @@ class CatalogLog:
         wanted: dict[tuple[Part, bytes], None] = {}
         for followed in self._followed:
             wanted.update(dict.fromkeys((followed.part, key) for key in followed.known()))
-            low: bytes | None = b""
-            while low is not None:
-                rows = await self._store.range(followed.part, low, None, limit=ENTRIES_PER_READ)
-                wanted.update(dict.fromkeys((followed.part, key) for key, _ in rows))
-                low = rows[-1][0] + b"\x00" if rows else None
+            rows = await all_rows(self._store, followed.part)
+            wanted.update(dict.fromkeys((followed.part, key) for key, _ in rows))
         return wanted
 
 

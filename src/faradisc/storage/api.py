@@ -308,3 +308,11 @@ class NewerFormat(errors.StorageError):
 
 class Unwritable(errors.StorageError):
     """The data directory cannot be created or written by this user."""
+
+
+async def all_rows(store: ReadOnlyStore, part: Part) -> list[tuple[bytes, Row]]:
+    """Returns all rows of a part that is small enough to be in memory, by key."""
+    found: list[tuple[bytes, Row]] = []
+    while rows := await store.range(part, found[-1][0] + b"\x00" if found else None, None, limit=1000):
+        found += rows
+    return found

@@ -14,6 +14,7 @@ import pytest
 from faradisc.engine.backups import restoring, verification, writing
 from faradisc.engine.backups.files import manifest_bytes
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError
+from faradisc.engine.jobs import runner
 from faradisc.engine.objects.api import DRAFT_PREFIX
 from fixtures.exchanging import recoverable
 from fixtures.restored import listed, rows
@@ -230,10 +231,11 @@ def test_verification_begins_again_after_a_crash(
 
 
 @pytest.mark.parametrize("name", ["write_new", "block_at"])
-@pytest.mark.parametrize("times", [1, restoring.TRIES - 1, restoring.TRIES])
+@pytest.mark.parametrize("times", [1, runner.TRIES - 1, runner.TRIES])
 def test_restore_is_tried_again_after_a_bug_and_then_leaves_no_table(
     process: Stepped, monkeypatch: pytest.MonkeyPatch, name: str, times: int, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(runner, "RAISE_UNEXPECTED", False)
     dynamodb, arn = make(process)
     dynamodb.restore_table_from_backup(TargetTableName="target", BackupArn=arn)
     process.step()
@@ -247,12 +249,13 @@ def test_restore_is_tried_again_after_a_bug_and_then_leaves_no_table(
     monkeypatch.setattr(restoring, name, broken)
     process.finish()
     assert sum(each.exc_info is not None for each in caplog.records) == times
-    if times < restoring.TRIES:
+    if times < runner.TRIES:
         assert rows(dynamodb, "target") == rows(dynamodb, "source")
     else:
         assert dynamodb.list_tables()["TableNames"] == ["source"]
-        assert "and is removed: an internal error: RuntimeError: a bug" in caplog.text
-    assert process.backend.restores.failed_steps == {}
+        assert "and is removed: An internal error ended it: RuntimeError: a bug" in caplog.text
+    process.step()
+    assert process.backend.restores.attempts.failed == {}
 
 
 @pytest.mark.parametrize("is_of_deleted", [False, True])
@@ -260,6 +263,7 @@ def test_backup_is_abandoned_after_a_bug_and_system_backup_tried_again(
     process: Stepped, monkeypatch: pytest.MonkeyPatch, is_of_deleted: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A user's backup is abandoned; a system backup is tried again, because its items exist nowhere else."""
+    monkeypatch.setattr(runner, "RAISE_UNEXPECTED", False)
     dynamodb = process.client()
     kept = rows(dynamodb, "source")
     if is_of_deleted:
@@ -275,7 +279,7 @@ def test_backup_is_abandoned_after_a_bug_and_system_backup_tried_again(
         patched.setattr(writing, "block_of", broken)
         process.finish()
     assert any(each.exc_info for each in caplog.records)
-    assert "an internal error: RuntimeError: a bug" in caplog.text
+    assert "An internal error ended it: RuntimeError: a bug" in caplog.text
     assert process.local.path is not None
     assert list((process.local.path / "backups").iterdir()) == []
     process.clock.advance(61)  # type: ignore[attr-defined]

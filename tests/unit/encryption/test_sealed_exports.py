@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from faradisc.cli.main import cli
 from faradisc.clock import SeededEntropy
 from faradisc.engine.exchange.sealed_objects import MAGIC, PIECE_BYTES, SealedWriter, opened
-from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import SealState
 from faradisc.storage.immediate import run
@@ -148,5 +148,5 @@ def test_object_that_was_cut_changed_or_reordered_is_damaged(sealers: Sealers) -
         MAGIC + b"\x00\x00\x00\x02{}",
         MAGIC,
     ):
-        with pytest.raises(Damaged):
+        with pytest.raises(InputDamaged):
             run(opened(io.BytesIO(wrong), sealers)).read()

@@ -15,8 +15,9 @@ files of an AVAILABLE row exist, unless another program removed them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import orjson
@@ -27,6 +28,7 @@ from faradisc.engine.backups.files import Damaged, read_manifest
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, NoBackupStorage, run_blocking
 from faradisc.engine.backups.writing import BackupWriter
 from faradisc.engine.cluster.followed import FollowedRows
+from faradisc.engine.jobs.runner import Attempts, Work
 from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import TableState
@@ -36,7 +38,6 @@ from faradisc.errors import (
     BackupInUseException,
     BackupNotFoundException,
     LimitExceededException,
-    StorageError,
     ValidationException,
 )
 from faradisc.limits import SYSTEM_BACKUP_LIFETIME_S
@@ -44,8 +45,6 @@ from faradisc.model.codec.keyspace import BACKUPS_PART
 from faradisc.storage.api import Batch, ReadOnlyStore, Store
 
 log = logging.getLogger("faradisc.engine.backups")
-
-_RETRY_S = 60.0
 
 
 class Backups:
@@ -65,8 +64,7 @@ class Backups:
         """The sources of unfinished backups, by backup id."""
         self._writer: BackupWriter | None = None
         """Writes the backup that is being made."""
-        self._retry_ns = 0
-        """When a system backup that failed is tried again."""
+        self._attempts = Attempts(clock)
 
     # --- Start and end ---
 
@@ -283,56 +281,32 @@ class Backups:
 
     async def step(self) -> bool:
         """Runs one bounded step: writes a backup, clears rows of a deleted table, deletes an expired one."""
-        if self._writer is not None:
-            await self._write(self._writer)
-            return True
+        return await self._attempts.step(self._works())
+
+    def _works(self) -> Iterator[Work]:
+        """Yields what is to be done, first of the backup that is being written."""
+        writing = None if self._writer is None else self._writer.backup.id
         now_ns = self._clock.now_ns()
-        for backup in list(self._backups.values()):
-            if backup.status == "CREATING" and (not backup.holds_rows or now_ns >= self._retry_ns):
-                await self._start(backup)
-                return True
-            if backup.status == "AVAILABLE" and backup.holds_rows:
-                await self._clear_rows(backup)
-                await self._store_row(replace(backup, holds_rows=False))
-                return True
+        for backup in sorted(self._backups.values(), key=lambda each: each.id != writing):
             is_over = backup.expires_ns is not None and now_ns >= backup.expires_ns
-            if is_over and backup.status == "AVAILABLE" and not self.being_restored(backup):
-                await self._forget(backup)
-                return True
-        return False
+            if backup.status == "CREATING":
+                # The rows of a deleted table exist nowhere else, so its backup is never given up.
+                give_up = None if backup.holds_rows else partial(self._abandon, backup)
+                step, undo = partial(self._make, backup), partial(self._undo, backup)
+                name = f"backup {backup.id} of table {backup.table_name}"
+                yield Work(name, step, give_up, undo, (BackupStorageError, KeyDenied))
+            elif backup.holds_rows:
+                yield Work(f"rows of backup {backup.id}", partial(self._leave_rows, backup))
+            elif is_over and not self.being_restored(backup):
+                yield Work(f"end of backup {backup.id}", partial(self._forget, backup))
 
-    async def _start(self, backup: Backup) -> None:
-        source: ReadOnlyStore = self._store
-        taken_ns = backup.created_ns
-        if not backup.holds_rows:
-            snapshot = self._snapshots.get(backup.id)
-            if snapshot is None:  # lost in a crash
-                snapshot = self._snapshots[backup.id] = await self._store.snapshot()
-                taken_ns = self._clock.now_ns()
-            source = snapshot
-        try:
-            sealer = await self.opener(backup)
-        except KeyDenied as error:
-            await self._abandon(backup, str(error))
+    async def _make(self, backup: Backup) -> None:
+        """Begins to write a backup, or writes a piece of it."""
+        writer = self._writer
+        if writer is None or writer.backup.id != backup.id:
+            self._writer = await self._writer_of(backup)
             return
-        self._writer = BackupWriter(self.storage, source, backup, taken_ns, sealer)
-
-    async def _write(self, writer: BackupWriter) -> None:
-        backup = writer.backup
-        try:
-            complete = await writer.step()
-        except StorageError:
-            if self._store.shared:  # the snapshot may be lost with its connection
-                await self.lost()
-            raise
-        except Exception as error:
-            reason = str(error)
-            if not isinstance(error, BackupStorageError):  # an error of this program
-                log.error("a backup of table %s: %s", backup.table_name, error, exc_info=error)
-                reason = f"an internal error: {type(error).__name__}: {error}"
-            self._writer = None
-            await self._abandon(backup, reason)
-            return
+        complete = await writer.step()
         if complete is None or self._writer is not writer:
             return
         self._writer = None
@@ -341,21 +315,38 @@ class Backups:
         await self._store_row(complete)
         log.info("backup %s of table %s has %d items", backup.id, backup.table_name, complete.items)
 
-    async def _abandon(self, backup: Backup, reason: str) -> None:
-        """Ends a failed attempt. A system backup is tried again, because its rows exist nowhere else."""
+    async def _writer_of(self, backup: Backup) -> BackupWriter:
+        """Raises KeyDenied."""
+        source: ReadOnlyStore = self._store
+        taken_ns = backup.created_ns
+        if not backup.holds_rows:
+            snapshot = self._snapshots.get(backup.id)
+            if snapshot is None:  # lost in a crash
+                snapshot = self._snapshots[backup.id] = await self._store.snapshot()
+                taken_ns = self._clock.now_ns()
+            source = snapshot
+        return BackupWriter(self.storage, source, backup, taken_ns, await self.opener(backup))
+
+    async def _undo(self, backup: Backup) -> None:
+        """Ends a failed attempt."""
+        self._writer = None
         self.release(backup)
+        if self._store.shared:  # the snapshot may be lost with its connection
+            await self._close_snapshot(backup)
         try:
             await run_blocking(self.storage, self.storage.remove, backup.id)
         except BackupStorageError as error:
             log.error("the files of an unfinished backup remain: %s", error)
-        if backup.holds_rows:
-            log.error("the backup of the deleted table %s is tried again: %s", backup.table_name, reason)
-            self._retry_ns = self._clock.now_ns() + int(_RETRY_S * 1e9)
-            return
+
+    async def _abandon(self, backup: Backup, reason: Exception) -> None:
         log.error("the backup of table %s is abandoned: %s", backup.table_name, reason)
         await self._close_snapshot(backup)
         self._backups.pop(backup.id, None)
         await self._rows.commit(self._rows.batch([], [backup.key]))
+
+    async def _leave_rows(self, backup: Backup) -> None:
+        await self._clear_rows(backup)
+        await self._store_row(replace(backup, holds_rows=False))
 
     async def _close_snapshot(self, backup: Backup) -> None:
         snapshot = self._snapshots.pop(backup.id, None)

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import orjson
 
+from faradisc.clock import Clock
 from faradisc.engine.backups.backup import Backup
 from faradisc.engine.backups.files import (
     HEAD_BYTES,
@@ -36,6 +38,7 @@ from faradisc.engine.backups.registry import Backups, usage_of
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.verification import Verification, verify_quickly
 from faradisc.engine.derived.history import history_of
+from faradisc.engine.jobs.runner import Attempts, Work
 from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.sealing.state import SealState
 from faradisc.engine.tables.catalog import Catalog
@@ -48,7 +51,6 @@ from faradisc.errors import (
     LimitExceededException,
     PointInTimeRecoveryUnavailableException,
     ResourceInUseException,
-    StorageError,
     TableAlreadyExistsException,
     TableInUseException,
     ValidationException,
@@ -62,8 +64,6 @@ from faradisc.storage.api import Batch, Store
 log = logging.getLogger("faradisc.engine.backups")
 
 OWNER_JOB = "restore"
-TRIES = 3
-"""Attempts of a step that fails with an unexpected error; after the last one the table is deleted."""
 
 
 class Target(NamedTuple):
@@ -75,14 +75,13 @@ class Target(NamedTuple):
 
 
 class Restores:
-    def __init__(self, store: Store, catalog: Catalog, backups: Backups) -> None:
+    def __init__(self, store: Store, catalog: Catalog, clock: Clock, backups: Backups) -> None:
         self._store = store
         self._catalog = catalog
         self._backups = backups
         self._verification: tuple[int, Verification] | None = None
         """The resource of the table to be filled, and the verification of its backup."""
-        self.failed_steps: dict[int, int] = {}
-        """Unexpected errors of a table's present step, by its resource."""
+        self.attempts = Attempts(clock)
 
     # --- Beginning ---
 
@@ -189,47 +188,24 @@ class Restores:
 
     async def step(self) -> bool:
         """Verifies a piece of a backup, or writes one block or page of a table. Returns False if idle."""
-        for table in self._catalog.owned_by(OWNER_JOB):
-            if table.version:
-                await self._try_to_fill(table)
-                return True
-        return False
+        filled = [table for table in self._catalog.owned_by(OWNER_JOB) if table.version]
+        return await self.attempts.step(map(self._work, filled[:1]))
 
-    async def _try_to_fill(self, table: Table) -> None:
-        """Runs a step; after an unexpected error it is tried again, TRIES times in all.
-
-        The progress is stored with the items, so another attempt writes nothing twice. Raises StorageError.
-        """
-        try:
-            await self._fill(table)
-        except StorageError:
-            raise
-        except Exception as error:
-            resource = table.state.resource
-            failures = self.failed_steps.pop(resource, 0) + 1
-            log.error(
-                "restore of %s: failure %d of %d: %s", table.name, failures, TRIES, error, exc_info=error
-            )
+    def _work(self, table: Table) -> Work:
+        async def undo() -> None:
             self._verification = None
-            if failures < TRIES:
-                self.failed_steps[resource] = failures
-            elif table in self._catalog.owned_by(OWNER_JOB):
-                await self._drop(table, f"an internal error: {type(error).__name__}: {error}")
-        else:
-            if table not in self._catalog.owned_by(OWNER_JOB):
-                self.failed_steps.pop(table.state.resource, None)
+
+        hopeless = (Damaged, BackupStorageError, KeyDenied)
+        name = f"restore of {table.state.arn}"
+        return Work(name, partial(self._fill, table), partial(self._drop, table), undo, hopeless)
 
     async def _fill(self, table: Table) -> None:
         key = job_key(b"restore", table.state.resource)
         (row,) = await self._store.get(JOBS_PART, (key,), for_update=True)
         progress = _Progress.of(row[1] if row is not None else None)
-        try:
-            if row is None and not await self._is_verified(table):
-                return
-            records, following = await self._records(table, progress)
-        except (Damaged, BackupStorageError, KeyDenied) as error:
-            await self._drop(table, str(error))
+        if row is None and not await self._is_verified(table):
             return
+        records, following = await self._records(table, progress)
         if table not in self._catalog.owned_by(OWNER_JOB):
             return  # dropped or changed while its records were read; the next step reads it again
         if following is not None:
@@ -293,11 +269,12 @@ class Restores:
             return None
         return source if restored.history in (None, history.resource) else None
 
-    async def _drop(self, table: Table, reason: str) -> None:
+    async def _drop(self, table: Table, reason: Exception) -> None:
+        if table not in self._catalog.owned_by(OWNER_JOB):
+            return
         restored = table.state.restored
         of_what = None if restored is None else restored.backup_arn or restored.source_arn
         log.error("table %s cannot be restored from %s, and is removed: %s", table.name, of_what, reason)
-        self._verification = None
         self._release(table)
         await self._catalog.delete(table, while_in_use=True)
 

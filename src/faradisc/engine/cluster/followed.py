@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import Batch, Conflict, Part, Store
+from faradisc.storage.api import Batch, Conflict, Part, Store, all_rows
 
-PAGE_ROWS = 1000
 ENTRIES_MAX = 10_000
 """Log entries that stay; a node that is further behind reads all rows again."""
 
@@ -44,15 +43,10 @@ class FollowedRows:
             assert not isinstance(committed, Conflict), "nothing was checked"
             self._seen = committed[0]
             self._known.clear()
-        found: list[tuple[bytes, bytes]] = []
-        low: bytes | None = b""
-        while low is not None:
-            rows = await self._store.range(self._part, low, None, limit=PAGE_ROWS)
-            found += [(key, value) for key, (_, value) in rows]
-            if self._store.shared:
-                self._known.update(rows)
-            low = rows[-1][0] + b"\x00" if rows else None
-        return found
+        rows = await all_rows(self._store, self._part)
+        if self._store.shared:
+            self._known.update(rows)
+        return [(key, value) for key, (_, value) in rows]
 
     async def changed(self) -> Rows:
         """Returns the rows that other nodes have changed since they were read."""

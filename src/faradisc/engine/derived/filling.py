@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from functools import partial
 
+from faradisc.clock import Clock
+from faradisc.engine.jobs.runner import Attempts, Work
 from faradisc.engine.jobs.walk import Walk, WalkPosition
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.commit import commit_batches
@@ -27,46 +30,53 @@ FILLING_JOBS = {"index backfill": b"backfill", "expiry backfill": b"ttl", "featu
 """The names of the jobs, which those of leases have too, and of their cursors."""
 
 
-async def fill_step(store: Store, catalog: Catalog, job: bytes) -> bool:
-    """Does one step for something that is filled by this kind of job; returns False if there is nothing."""
-    for table, derived in catalog.filling(job):
-        await _fill(store, catalog, table, derived)
-        return True
-    return False
+class Filling:
+    """One kind of job: what it fills in a database."""
 
+    def __init__(self, store: Store, catalog: Catalog, clock: Clock, job: bytes) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._job = job
+        self._attempts = Attempts(clock)
 
-async def _fill(store: Store, catalog: Catalog, table: Table, derived: Derived) -> None:
-    walk = await Walk.load(store, derived.job, derived.resource, table.placement.parts)
-    if walk.is_complete:
-        if await _finish(catalog, table, derived, walk):
-            seen = walk.position.seen
-            log.info("%s of table %s is filled: %d items seen", derived.words, table.name, seen)
-        return
-    page = await walk.page(epoch=table.epoch)
-    present = table.newest
-    if present.state.status not in derived.filled_while or derived not in present.derived:
-        return  # the table was changed meanwhile; the next step goes on with what it is now
-    batches = CommitBatches(*page.batches.values())
-    await derived.fill(store, page, batches)
-    if not await commit_batches(store, batches):
-        return  # an item has changed meanwhile; the next step takes the same page
-    if page.moved.seen // LOG_EVERY_ROWS > walk.position.seen // LOG_EVERY_ROWS:
-        log.info("%s of table %s: %d items seen", derived.words, table.name, page.moved.seen)
-    await derived.page_filled(store, walk.position, page.moved)
+    async def step(self) -> bool:
+        """Does one step for something that is filled by this kind of job; returns False if there is none."""
+        return await self._attempts.step(
+            Work(f"{derived.words} of {table.arn}", partial(self._fill, table, derived))
+            for table, derived in self._catalog.filling(self._job)
+        )
 
+    async def _fill(self, table: Table, derived: Derived) -> None:
+        walk = await Walk.load(self._store, derived.job, derived.resource, table.placement.parts)
+        if walk.is_complete:
+            if await self._finish(table, derived, walk):
+                seen = walk.position.seen
+                log.info("%s of table %s is filled: %d items seen", derived.words, table.name, seen)
+            return
+        page = await walk.page(epoch=table.epoch)
+        present = table.newest
+        if present.state.status not in derived.filled_while or derived not in present.derived:
+            return  # the table was changed meanwhile; the next step goes on with what it is now
+        batches = CommitBatches(*page.batches.values())
+        await derived.fill(self._store, page, batches)
+        if not await commit_batches(self._store, batches):
+            return  # an item has changed meanwhile; the next step takes the same page
+        if page.moved.seen // LOG_EVERY_ROWS > walk.position.seen // LOG_EVERY_ROWS:
+            log.info("%s of table %s: %d items seen", derived.words, table.name, page.moved.seen)
+        await derived.page_filled(self._store, walk.position, page.moved)
 
-async def _finish(catalog: Catalog, table: Table, derived: Derived, walk: Walk) -> bool:
-    """Notes that it is filled; returns False if it does not exist any more."""
-    found = False
+    async def _finish(self, table: Table, derived: Derived, walk: Walk) -> bool:
+        """Notes that it is filled; returns False if it does not exist any more."""
+        found = False
 
-    def filled(state: TableState) -> bool:
-        nonlocal found
-        found = derived.filled(state)
-        return False
+        def filled(state: TableState) -> bool:
+            nonlocal found
+            found = derived.filled(state)
+            return False
 
-    with suppress(ResourceNotFoundException):
-        await catalog.update(table, filled, while_in_use=True, also=walk.end)
-    return found
+        with suppress(ResourceNotFoundException):
+            await self._catalog.update(table, filled, while_in_use=True, also=walk.end)
+        return found
 
 
 async def items_seen(store: Store, derived: Derived) -> int | None:

@@ -9,25 +9,27 @@ Log entries are not rewritten: those of a stream are deleted after a day.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from faradisc.engine.jobs.walk import Walk
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
+from faradisc.errors import ResourceNotFoundException
 from faradisc.storage.api import Store
 
 JOB = b"sealing"
 
 
-async def convert_step(store: Store, catalog: Catalog, table: Table) -> bool:
+async def convert_step(store: Store, catalog: Catalog, table: Table) -> None:
     """Does one step. Requires: the table is UPDATING, so that its resources stay the same."""
     walk = await Walk.load(store, JOB, table.state.resource, table.parts())
     if walk.is_complete:
         await _finish(catalog, table, walk)
-        return True
+        return
     page = await walk.page()
     page.batches[page.part].puts += [(key, payload) for key, (_, payload) in page.rows if payload]
     await walk.commit(page)
-    return True
 
 
 async def _finish(catalog: Catalog, table: Table, walk: Walk) -> None:
@@ -36,4 +38,5 @@ async def _finish(catalog: Catalog, table: Table, walk: Walk) -> None:
             state.sealing.converting = False
         return False
 
-    await catalog.update(table, converted, while_in_use=True, also=walk.end)
+    with suppress(ResourceNotFoundException):  # deleted meanwhile
+        await catalog.update(table, converted, while_in_use=True, also=walk.end)

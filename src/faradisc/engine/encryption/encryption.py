@@ -14,6 +14,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from faradisc.clock import Clock, Entropy
@@ -25,6 +26,7 @@ from faradisc.engine.encryption.key_service import (
     KeyService,
     KeyServiceUnreachable,
 )
+from faradisc.engine.jobs.runner import Attempts, Work
 from faradisc.engine.sealing.sealer import Sealer
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import CONTEXT_ACCOUNT, CONTEXT_TABLE, SealState
@@ -64,6 +66,7 @@ class Encryption:
         self._catalog = catalog
         self._clock = clock
         self._keys = None if service is None else DataKeys(self.sealers, entropy, service)
+        self._attempts = Attempts(clock)
 
     # --- Choosing and switching keys ---
 
@@ -180,6 +183,7 @@ class Encryption:
             return False
         changed = self._keys is not None and self._keys.service.changed()
         busy = False
+        works: list[Work] = []
         now_ns = self._clock.now_ns()
         for sealer in self.sealers.all():
             pause_ns = RETRY_NS if sealer.denied is not None or not sealer.is_ready else REFRESH_NS
@@ -187,11 +191,11 @@ class Encryption:
                 await self.sealers.unwrap(sealer)
             if sealer.name is not None:
                 with suppress(ResourceNotFoundException, ResourceInUseException):
-                    busy = await self._follow(sealer, sealer.name) or busy
-        return busy
+                    busy = await self._follow(sealer, sealer.name, works) or busy
+        return await self._attempts.step(works) or busy
 
-    async def _follow(self, sealer: Sealer, name: tuple[str, str]) -> bool:
-        """Makes the state of a table follow its key; converts some of its rows."""
+    async def _follow(self, sealer: Sealer, name: tuple[str, str], works: list[Work]) -> bool:
+        """Makes the state of a table follow its key; adds what is to be done with its rows to `works`."""
         table = self._catalog.at(name)
         state = table.state if table is not None else None
         sealing = state.sealing if state is not None else None
@@ -209,7 +213,8 @@ class Encryption:
             await self._wrap_again(table, sealing, self._keys)
             return True
         if sealing.converting and state.status == "UPDATING":
-            return await convert_step(self._store, self._catalog, table)
+            step = partial(convert_step, self._store, self._catalog, table)
+            works.append(Work(f"conversion of {table.arn}", step))
         return False
 
     async def _set_accessible(self, table: Table, sealer: Sealer, *, accessible: bool) -> None:

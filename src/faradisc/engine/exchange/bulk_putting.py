@@ -25,10 +25,9 @@ from typing import Any
 from faradisc.clock import Clock
 from faradisc.engine.exchange.bulk_outputs import Outputs, output_directory
 from faradisc.engine.exchange.checking import checked_item
-from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
+from faradisc.engine.exchange.intake import Intake, Step
 from faradisc.engine.exchange.object_reader import Source
-from faradisc.engine.exchange.task_store import BULK, FAILED, Task, TaskStore
-from faradisc.engine.formats.compression import Damaged, Unavailable
+from faradisc.engine.exchange.task_store import FAILED, Task, TaskStore
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.objects.api import BucketError, ObjectStorage, access_of
 from faradisc.engine.sealing.sealers import Sealers
@@ -283,29 +282,16 @@ class BulkPutting:
         self._next_ns = 0
         """Time of the next step by MaxWriteRequestUnits."""
 
-    async def step(self) -> bool:
-        """Does one bounded step of the oldest operation. Returns False when there is none, or it has to
-        wait."""
-        task = next(self._tasks.running(BULK), None)
-        if task is None or (task.status == "IN_PROGRESS" and self._clock.now_ns() < self._next_ns):
+    async def step(self, task: Task) -> bool:
+        """Does one bounded step of an operation. Returns False when it has to wait."""
+        if task.status == "IN_PROGRESS" and self._clock.now_ns() < self._next_ns:
             return False
-        try:
-            await self._advance(task)
-        except Damaged as damage:
-            await self._end(task, "FAILED", "InputDamaged", str(damage))
-        except BucketError as error:
-            await self._end(task, "FAILED", error.code, str(error))
-        except (Unavailable, TooManyObjects, OSError) as error:
-            await self._end(task, "FAILED", FAILED, str(error))
-        return True
-
-    async def _advance(self, task: Task) -> None:
         table = self._table_of(task)
         if table is None:
             await self._end(
                 task, "FAILED", "TableNotFound", "The table was deleted during the bulk operation"
             )
-            return
+            return True
         run = self._run
         if run is None or run.task is not task:
             self.close()
@@ -319,17 +305,18 @@ class BulkPutting:
             )
         if task.status == "CANCELLING":
             await self._end(task, "CANCELLED", "Cancelled", "The bulk operation was cancelled")
-            return
+            return True
         step = await run.intake.step()
         table = self._table_of(task)
         if table is None:
-            return  # deleted during a wait for a bucket; the next step ends the task
+            return True  # deleted during a wait for a bucket; the next step ends the task
         run.table = table
         if step is not None:
             await run.put(self._store, step)
             self._delay(task, run.units)
         elif run.intake.done:
             await self._end(task, "COMPLETED_WITH_ERRORS" if task.shown["FailedItemCount"] else "COMPLETED")
+        return True
 
     def _delay(self, task: Task, units: int) -> None:
         """Delays the next step by the time in which MaxWriteRequestUnits allow the units just written."""

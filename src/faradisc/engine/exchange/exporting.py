@@ -28,7 +28,7 @@ from faradisc.engine.backups.history import Cursor, ItemAt, ItemChange, page_at,
 from faradisc.engine.derived.history import history_of
 from faradisc.engine.exchange.filtering import ItemFilter, bind_filter
 from faradisc.engine.exchange.sealed_objects import SealedWriter
-from faradisc.engine.exchange.task_store import EXPORT, FAILED, Task, TaskStore
+from faradisc.engine.exchange.task_store import Task, TaskFailed, TaskStore
 from faradisc.engine.formats import ion_text
 from faradisc.engine.formats.compression import GzipWriter
 from faradisc.engine.formats.json_lines import item_line
@@ -61,14 +61,6 @@ FILE_BYTES = 128 * 1024 * 1024
 PAGES_PER_STEP = 2
 """A page has about 200 items or 256 KB."""
 _MICRO = 1000
-
-
-class _Unreadable(Exception):
-    """The history needed for an export is gone."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class DataFileWriter:
@@ -299,20 +291,8 @@ class Exporting:
         self._storage = storage
         self._run: ExportRun | None = None
 
-    async def step(self) -> bool:
-        """Does one bounded step of the oldest export. Returns False when there is none."""
-        task = next(self._tasks.running(EXPORT), None)
-        if task is None:
-            return False
-        try:
-            await self._advance(task)
-        except (BucketError, _Unreadable) as error:
-            await self.fail(task, error.code, str(error))
-        except OSError as error:
-            await self.fail(task, FAILED, str(error))
-        return True
-
-    async def _advance(self, task: Task) -> None:
+    async def step(self, task: Task) -> None:
+        """Does one bounded step of an export."""
         table = self._table_of(task)
         run = self._run
         if run is None or run.task is not task:
@@ -337,21 +317,21 @@ class Exporting:
             log.info("export %s: %d items", task.arn, task.shown.get("ItemCount", 0))
 
     def _table_of(self, task: Task) -> Table:
-        """Raises _Unreadable."""
+        """Raises TaskFailed."""
         try:
             table = self._catalog.for_control(task.table_arn, "", "")
         except ResourceNotFoundException:
-            raise _Unreadable("TableNotFound", "The table was deleted during the export") from None
+            raise TaskFailed("TableNotFound", "The table was deleted during the export") from None
         if table.state.table_id != task.shown["TableId"] or table.state.status == "DELETING":
-            raise _Unreadable("TableNotFound", "The table was deleted during the export")
+            raise TaskFailed("TableNotFound", "The table was deleted during the export")
         history = history_of(table)
         if history is None or history.enabled_ns > task.started_ns:
-            raise _Unreadable(
+            raise TaskFailed(
                 "PointInTimeRecoveryUnavailable", "Point-in-time recovery was disabled during the export"
             )
         first_ns = task.progress.get("from_ns", task.progress["to_ns"])
         if first_ns // DAY_NS < history.first_day:  # history is deleted by whole days
-            raise _Unreadable("InvalidExportTime", "The recovery period ended during the export")
+            raise TaskFailed("InvalidExportTime", "The recovery period ended during the export")
         return table
 
     async def fail(self, task: Task, code: str, message: str) -> None:

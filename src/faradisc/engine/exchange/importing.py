@@ -18,13 +18,12 @@ from typing import Any
 
 from faradisc.engine.exchange.checking import checked_item
 from faradisc.engine.exchange.error_log import ErrorLog
-from faradisc.engine.exchange.intake import Intake, Step, TooManyObjects
+from faradisc.engine.exchange.intake import Intake, Step
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.object_reader import Record, Source
-from faradisc.engine.exchange.task_store import FAILED, IMPORT, Task, TaskStore
-from faradisc.engine.formats.compression import Damaged, Unavailable
+from faradisc.engine.exchange.task_store import IMPORT, Task, TaskStore
 from faradisc.engine.formats.json_lines import Malformed
-from faradisc.engine.objects.api import BucketError, access_of
+from faradisc.engine.objects.api import access_of
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.loading import LoadedRow, Novelty, load_rows, row_of
@@ -196,22 +195,8 @@ class Importing:
             if self._table_of(task) is None and "failed" not in task.progress:
                 await self._end(task)
 
-    async def step(self) -> bool:
-        """Does one bounded step of the oldest import. Returns False when there is none."""
-        task = next(self._tasks.running(IMPORT), None)
-        if task is None:
-            return False
-        try:
-            await self._advance(task)
-        except Damaged as damage:
-            await self.fail(task, DAMAGED, str(damage))
-        except BucketError as error:
-            await self.fail(task, error.code, str(error))
-        except (Unavailable, TooManyObjects, OSError) as error:
-            await self.fail(task, FAILED, str(error))
-        return True
-
-    async def _advance(self, task: Task) -> None:
+    async def step(self, task: Task) -> None:
+        """Does one bounded step of an import."""
         if "failed" in task.progress:  # a crash came while the table was being deleted
             await self.fail(task, *task.progress["failed"])
             return

@@ -15,7 +15,8 @@ from typing import Any, BinaryIO
 
 from faradisc.engine.exchange.object_reader import ObjectReader, Record, Source, keys_of
 from faradisc.engine.exchange.sealed_objects import opened
-from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.exchange.task_store import FAILED, TaskFailed
+from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.manifests import Manifests
 from faradisc.engine.objects.api import Listing, NoSuchKey, Object, ObjectStorage
 from faradisc.engine.sealing.sealers import Sealers
@@ -35,13 +36,9 @@ class Step:
     first: int
     """Number of the first record in its object, from 0."""
     records: Iterator[Record] = field(default_factory=lambda: iter(()))
-    """Raises Damaged. The progress advances only when the iterator is exhausted."""
+    """Raises InputDamaged. The progress advances only when the iterator is exhausted."""
     count: int = 0
     """Number of records consumed."""
-
-
-class TooManyObjects(Exception):
-    pass
 
 
 class Intake:
@@ -86,7 +83,7 @@ class Intake:
     async def step(self) -> Step | None:
         """Returns the next records, perhaps none; or None when it prepared the next step, or all is `done`.
 
-        Raises BucketError, Damaged, TooManyObjects, Unavailable, OSError.
+        Raises BucketError, InputDamaged, TaskFailed, Unavailable, OSError.
         """
         if self.done:
             return None
@@ -103,8 +100,8 @@ class Intake:
             if self._to_skip:
                 self._skip_records(self._reader)
                 return None
-        except Damaged as damage:
-            raise Damaged(f"{key}: {damage}") from None
+        except InputDamaged as damage:
+            raise InputDamaged(f"{key}: {damage}") from None
         step = Step(key, self._progress["records"])
         step.records = self._consumed(step, self._reader)
         return step
@@ -129,7 +126,7 @@ class Intake:
         if not self._objects and "key" in self._progress:
             raise NoSuchKey(f"The objects that begin with {self._prefix!r} in {self._bucket} were deleted")
         if len(self._objects) > OBJECTS_MAX:
-            raise TooManyObjects(f"{len(self._objects)} objects; the limit is {OBJECTS_MAX}")
+            raise TaskFailed(FAILED, f"{len(self._objects)} objects; the limit is {OBJECTS_MAX}")
 
     async def _open(self) -> None:
         """Opens the current object, or the next one, or sets `done` when there is none."""
@@ -183,8 +180,8 @@ class Intake:
             else:
                 self._progress["ended"] = True
                 self.close()
-        except Damaged as damage:
-            raise Damaged(f"{step.key}: {damage}") from None
+        except InputDamaged as damage:
+            raise InputDamaged(f"{step.key}: {damage}") from None
         self._progress["records"] = step.first + step.count
         # From the object's start: a job may have committed a part of a step whose bytes are all counted.
         self._progress["bytes"] = self._progress["bytes_before"] + reader.bytes_read

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from faradisc.engine.formats import compression, csv_rows, ion_values, json_lines
-from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.json_lines import RECORD_BYTES_MAX, Malformed
 from faradisc.engine.tables.table import Table
 
@@ -51,7 +51,7 @@ class ObjectReader:
     """Reads one object; `bytes_read` counts its decompressed content."""
 
     def __init__(self, file: BinaryIO, source: Source, keys: KeyAttributes) -> None:
-        """keys: give attributes of CSV rows their types. The iterators raise Damaged and OSError."""
+        """keys: give attributes of CSV rows their types. The iterators raise InputDamaged and OSError."""
         self.bytes_read = 0
         self._bytes_at_last_record = 0
         pieces = self._counted(compression.pieces(file, source.compression))
@@ -74,7 +74,7 @@ class ObjectReader:
         for piece in pieces:
             self.bytes_read += len(piece)
             if self.bytes_read - self._bytes_at_last_record > EMPTY_BYTES_MAX:
-                raise Damaged(f"more than {EMPTY_BYTES_MAX >> 20} MB of it hold no record")
+                raise InputDamaged(f"more than {EMPTY_BYTES_MAX >> 20} MB of it hold no record")
             yield piece
 
     def _tracked(self, found: Iterator[Record | None]) -> Iterator[Record | None]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 import orjson
 
-from faradisc.engine.formats.compression import Damaged, Writable
+from faradisc.engine.formats.compression import InputDamaged, Writable
 from faradisc.engine.sealing.sealer import OVERHEAD_BYTES, Sealer
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import SealState
@@ -77,7 +77,7 @@ class _Opened(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Raises Damaged, OSError."""
+        """Raises InputDamaged, OSError."""
         view = memoryview(buffer).cast("B")
         while not self._rest and not self._ended:
             self._read_piece()
@@ -89,11 +89,11 @@ class _Opened(io.RawIOBase):
     def _read_piece(self) -> None:
         length = int.from_bytes(self._file.read(4), "big")
         if not OVERHEAD_BYTES < length <= PIECE_BYTES + OVERHEAD_BYTES + 1:
-            raise Damaged("a sealed piece is cut off")
+            raise InputDamaged("a sealed piece is cut off")
         try:
             plain = self._sealer.open(self._file.read(length), _location(self._name, self._number))
         except Corruption:
-            raise Damaged("a sealed piece was changed") from None
+            raise InputDamaged("a sealed piece was changed") from None
         self._number += 1
         self._ended, self._rest = plain[:1] == b"\x01", plain[1:]
 
@@ -121,7 +121,7 @@ class _Begun:
 
 
 async def opened(file: BinaryIO, sealers: Sealers) -> BinaryIO:
-    """Returns the content of an object, sealed or not. Raises Damaged; KeyDenied."""
+    """Returns the content of an object, sealed or not. Raises InputDamaged; KeyDenied."""
     head = file.read(len(MAGIC))
     if head != MAGIC:
         return cast(BinaryIO, _Begun(head, file))
@@ -130,7 +130,7 @@ async def opened(file: BinaryIO, sealers: Sealers) -> BinaryIO:
         header = orjson.loads(file.read(min(length, _HEADER_BYTES_MAX)))
         state, name = SealState(header["key_arn"], header["context"], header["keys"]), str(header["name"])
     except (ValueError, KeyError, TypeError):
-        raise Damaged("the header of the sealed object cannot be read") from None
+        raise InputDamaged("the header of the sealed object cannot be read") from None
     owner = f"object {name}"
     sealer = sealers.attach(owner, state, ())
     try:

@@ -6,32 +6,30 @@ them.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Iterator
-from itertools import islice
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.exchange.locations import Locations
-from faradisc.engine.exchange.task_store import BULK, EXPORT, FAILED, IMPORT, Task, TaskStore
+from faradisc.engine.exchange.task_store import BULK, EXPORT, FAILED, IMPORT, Task, TaskFailed, TaskStore
+from faradisc.engine.formats.compression import InputDamaged, Unavailable
+from faradisc.engine.jobs.runner import Attempts, Work
+from faradisc.engine.objects.api import BucketError
 from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.table import Table
-from faradisc.errors import StorageError
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
     from faradisc.engine.exchange.importing import Importing
 
-log = logging.getLogger("faradisc.engine.exchange")
 
-TRIES = 3
-"""Unexpected errors of one task, in steps that follow each other without success, after which it fails."""
+class Exchange(Protocol):
+    """Exports, imports or bulk puts, one after another."""
 
-
-class Job(Protocol):
-    async def step(self) -> bool:
-        """Does one bounded step of the oldest task. Returns False when there is none."""
+    async def step(self, task: Task) -> bool | None:
+        """Does one bounded step of a task. Returns False when it has to wait."""
         ...
 
     async def fail(self, task: Task, code: str, message: str) -> None:
@@ -66,11 +64,8 @@ class ExchangeService:
         self._background_throttle = background_throttle
         self.locations = locations
         self.tasks = TaskStore(store, clock, entropy)
-        self._jobs: dict[str, Job] = {}
-        self.failures: dict[str, int] = {}
-        """Unexpected errors by the ARN of a running task."""
-        self.stale: set[str] = set()
-        """ARNs of tasks to be reloaded: a step has failed, perhaps between counting and committing."""
+        self._jobs: dict[str, Exchange] = {}
+        self.attempts = {kind: Attempts(clock) for kind in (EXPORT, IMPORT, BULK)}
 
     async def load(self) -> None:
         await self.tasks.load()
@@ -103,67 +98,32 @@ class ExchangeService:
         Raises StorageError.
         """
         busy = False
-        for task in self._due():
-            busy = await self._advance(self._job(task.kind), task) or busy
+        for kind, attempts in self.attempts.items() if self.locations is not None else ():
+            task = next(self.tasks.running(kind), None)
+            busy = await attempts.step([] if task is None else [self._work(task)]) or busy
         return await self.tasks.forget_old() or busy
 
-    def _due(self) -> Iterator[Task]:
-        """Yields the oldest task of every kind, which is the one that its job works on."""
-        if self.locations is not None:
-            for kind in (EXPORT, IMPORT, BULK):
-                yield from islice(self.tasks.running(kind), 1)
+    def _work(self, task: Task) -> Work:
+        job = self._job(task.kind)
 
-    async def _advance(self, job: Job, task: Task) -> bool:
-        """Does one step of a job; after an error the next step starts at the last commit.
+        async def undo() -> None:
+            job.close()
+            await self.tasks.reload(task)
 
-        Raises StorageError: a store that has failed accepts no writes until it is opened again. Any other
-        unexpected error counts against the task, so that it cannot block the tasks after it forever.
-        """
-        try:
-            if task.arn in self.stale:
-                await self.tasks.reload(task)
-                self.stale.remove(task.arn)
-            busy = await job.step()
-        except StorageError:
-            self._release(job, task)
-            raise
-        except KeyDenied as denied:
-            self._release(job, task)
-            log.error("%s has ended: %s", task.arn, denied)
-            await self._end(job, task, str(denied))
-            return True
-        except Exception as error:
-            self._release(job, task)
-            await self._count_failure(job, task, error)
-            return True
-        if not task.running:
-            self.failures.pop(task.arn, None)
-        return busy
+        async def give_up(error: Exception) -> None:
+            if task.running:
+                code = error.code if isinstance(error, BucketError | TaskFailed) else FAILED
+                await job.fail(task, "InputDamaged" if isinstance(error, InputDamaged) else code, str(error))
 
-    def _release(self, job: Job, task: Task) -> None:
-        job.close()
-        self.stale.add(task.arn)
+        hopeless = (TaskFailed, BucketError, InputDamaged, Unavailable, KeyDenied, OSError)
+        return Work(task.arn, partial(job.step, task), give_up, undo, hopeless)
 
-    async def _count_failure(self, job: Job, task: Task, error: Exception) -> None:
-        failures = self.failures.pop(task.arn, 0) + 1
-        log.error("%s: failure %d of %d: %s", task.arn, failures, TRIES, error, exc_info=error)
-        if failures < TRIES:
-            self.failures[task.arn] = failures
-            return
-        await self._end(job, task, f"An internal error ended it: {type(error).__name__}: {error}")
-
-    async def _end(self, job: Job, task: Task, message: str) -> None:
-        await self.tasks.reload(task)
-        self.stale.discard(task.arn)
-        if task.running:
-            await job.fail(task, FAILED, message)
-
-    def _job(self, kind: str) -> Job:
+    def _job(self, kind: str) -> Exchange:
         if kind not in self._jobs:
             self._jobs[kind] = self._create_job(kind)
         return self._jobs[kind]
 
-    def _create_job(self, kind: str) -> Job:
+    def _create_job(self, kind: str) -> Exchange:
         locations = self.locations
         assert locations is not None
         if kind == EXPORT:
@@ -208,8 +168,6 @@ class ExchangeService:
     async def drop_all(self) -> None:
         """Deletes all tasks. Objects in buckets stay."""
         self.close()
-        self.failures.clear()
-        self.stale.clear()
         await self.tasks.drop_all()
 
     def close(self) -> None:

@@ -35,6 +35,14 @@ _CANCELLED = b"x"
 """Before the key of a task: of a row that another node than the one that runs the task has written."""
 
 
+class TaskFailed(Exception):
+    """A task cannot go on. Code and text become FailureCode and FailureMessage."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class TokenMismatch(Exception):
     """Raised when a client token was used before with other parameters."""
 

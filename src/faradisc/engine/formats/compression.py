@@ -1,7 +1,7 @@
 """Compressed objects as streams of bytes in bounded pieces.
 
-A reader holds at most one piece in memory. It raises Damaged when the object is truncated or its checksum is
-wrong.
+A reader holds at most one piece in memory. It raises InputDamaged when the object is truncated or its
+checksum is wrong.
 
 An empty piece is a pause: much input gave no output, as with millions of empty gzip members or a skippable
 frame of zstd. The caller may stop there and continue later.
@@ -30,7 +30,7 @@ GZIP_LEVEL = 1
 _GZIP_WINDOW = 31
 
 
-class Damaged(Exception):
+class InputDamaged(Exception):
     """The data is not what was compressed. The text describes the damage."""
 
 
@@ -41,7 +41,7 @@ class Unavailable(Exception):
 def pieces(file: BinaryIO, compression: str) -> Iterator[bytes]:
     """Yields the content of a file, and empty pieces as pauses. compression: NONE, GZIP or ZSTD.
 
-    Raises Damaged; Unavailable before the first piece; OSError.
+    Raises InputDamaged; Unavailable before the first piece; OSError.
     """
     if compression == "GZIP":
         decompressor, failure, _ = gzip_library()
@@ -103,11 +103,11 @@ def _decompressed(
             if not waiting:
                 waiting = file.read(input_bytes)
                 if not waiting:
-                    raise Damaged(f"the {name} data is truncated")
+                    raise InputDamaged(f"the {name} data is truncated")
             try:
                 piece = member.decompress(waiting, *most)
             except failure as error:
-                raise Damaged(f"the {name} data is damaged: {error}") from None
+                raise InputDamaged(f"the {name} data is damaged: {error}") from None
             waiting = member.unconsumed_tail if most else b""
             for at in range(0, len(piece) or 1, PIECE_BYTES):
                 yield piece[at : at + PIECE_BYTES]

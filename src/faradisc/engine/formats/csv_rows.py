@@ -14,7 +14,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from faradisc.engine.formats.compression import Damaged
+from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.json_lines import BLANKS_AT_ONCE, Malformed, lines
 
 FIELD_BYTES_MAX = 1024 * 1024
@@ -32,7 +32,7 @@ def records(
     key_types: Mapping[str, str],
     may_be_absent: frozenset[str] = frozenset(),
 ) -> Iterator[dict[str, Any] | Malformed | None]:
-    """Yields the rows of a content as documents with an `Item`, and None as a pause. Raises Damaged.
+    """Yields the rows of a content as documents with an `Item`, and None as a pause. Raises InputDamaged.
 
     key_types: types of key attributes; all others are strings.
     may_be_absent: attributes that are missing when their field is empty.
@@ -101,7 +101,7 @@ class _Lines:
                 raise _Pause
             self._pauses += 1
             if self._pauses > PAUSES_IN_ROW_MAX:
-                raise Damaged("too much input without content lies between two lines of one row")
+                raise InputDamaged("too much input without content lies between two lines of one row")
         self._in_row = True
         if isinstance(line, Malformed):
             raise _BadLine(line.reason)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import orjson
 
-from faradisc.engine.formats.compression import PIECE_BYTES, Damaged
+from faradisc.engine.formats.compression import PIECE_BYTES, InputDamaged
 from faradisc.engine.formats.json_lines import Malformed, lines
 from faradisc.engine.objects.api import NoSuchKey, Object, ObjectStorage
 
@@ -128,7 +128,7 @@ class Manifests:
         return True
 
     async def read_on(self) -> bool:
-        """Reads a piece of the manifests. Returns False when nothing is left. Raises Damaged, BucketError."""
+        """Reads a piece of the manifests; returns False at the end. Raises InputDamaged, BucketError."""
         if self._file is None:
             if not self._waiting:
                 return False
@@ -161,7 +161,7 @@ class Manifests:
         return file if expected is None else CheckedFile(file, expected)  # type: ignore[return-value]
 
     def _read(self, file: BinaryIO, directory: str, expected: list[str]) -> Iterator[None]:
-        """Reads a manifest in pieces: first compares its checksum, then reads its lines. Raises Damaged."""
+        """Reads a manifest in pieces: its checksum, then its lines. Raises InputDamaged."""
         key = posixpath.join(directory, FILES)
         digest = md5(usedforsecurity=False)
         while piece := file.read(PIECE_BYTES):
@@ -176,11 +176,11 @@ class Manifests:
                 yield
 
     def _add_line(self, directory: str, line: bytes | Malformed | None, key: str) -> None:
-        """Adds the checksum of one line of a manifest. Raises Damaged."""
+        """Adds the checksum of one line of a manifest. Raises InputDamaged."""
         if line is None:
             return
         if isinstance(line, Malformed):
-            raise Damaged(f"{key}: one of its lines names no data file: {line.reason}")
+            raise InputDamaged(f"{key}: one of its lines names no data file: {line.reason}")
         data_file = data_file_of(line, key)
         if data_file.key in self.checksums:
             self.checksums[data_file.key] = data_file.md5
@@ -199,14 +199,14 @@ class CheckedFile:
         self._digest = md5(usedforsecurity=False)
 
     def read(self, size: int = -1) -> bytes:
-        """Raises Damaged at the end of a file with another MD5."""
+        """Raises InputDamaged at the end of a file with another MD5."""
         content = self._file.read(size)
         if content:
             self._digest.update(content)
             return content
         found = b64encode(self._digest.digest()).decode()
         if found != self._expected:
-            raise Damaged(f"its MD5 is {found}, in the manifest it is {self._expected}")
+            raise InputDamaged(f"its MD5 is {found}, in the manifest it is {self._expected}")
         return b""
 
     def close(self) -> None:
@@ -218,7 +218,7 @@ def _is_beside(name: str) -> bool:
 
 
 def data_files(content: bytes, key: str) -> list[DataFile]:
-    """Returns the lines of a manifest-files.json. Raises Damaged."""
+    """Returns the lines of a manifest-files.json. Raises InputDamaged."""
     return [data_file_of(line, key) for line in content.splitlines()]
 
 
@@ -232,11 +232,11 @@ def data_file_of(line: bytes, key: str) -> DataFile:
             str(each.get("etag", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"{key}: one of its lines names no data file: {error}") from None
+        raise InputDamaged(f"{key}: one of its lines names no data file: {error}") from None
 
 
 async def read_checked(storage: ObjectStorage, bucket: str, key: str) -> bytes | None:
-    """Returns a manifest whose checksum is correct, None when there is no manifest. Raises Damaged."""
+    """Returns a manifest whose checksum is correct, None when there is no manifest. Raises InputDamaged."""
     content = await _read(storage, bucket, key)
     if content is not None:
         expected = await _checksums_beside(storage, bucket, key)
@@ -255,10 +255,10 @@ async def _checksums_beside(storage: ObjectStorage, bucket: str, key: str) -> li
 
 
 def _check(key: str, digest: HASH, expected: list[str]) -> None:
-    """Compares the digest of a manifest with the checksums beside it. Raises Damaged."""
+    """Compares the digest of a manifest with the checksums beside it. Raises InputDamaged."""
     for each in expected:
         if each not in (b64encode(digest.digest()).decode(), digest.hexdigest()):
-            raise Damaged(f"{key}: its MD5 is not the one beside it, {each}")
+            raise InputDamaged(f"{key}: its MD5 is not the one beside it, {each}")
 
 
 async def _read(storage: ObjectStorage, bucket: str, key: str, size: int = -1) -> bytes | None:

@@ -28,7 +28,7 @@ from faradisc.engine.streams.shards import Shard, children, first_shards, slots_
 from faradisc.engine.streams.stream import RETENTION_NS, Stream, StreamState, label_of
 from faradisc.limits import SHARD_LIFETIME_S
 from faradisc.model.codec.keyspace import STREAMS_PART
-from faradisc.storage.api import Batch, Conflict, Part, Row, Stale, Store
+from faradisc.storage.api import Batch, Conflict, Part, Row, Stale, Store, all_rows
 
 Name = tuple[str, str, str]
 """Namespace, table name, label."""
@@ -86,11 +86,7 @@ class Streams:
 
     async def load(self) -> None:
         """Loads every stream."""
-        low: bytes | None = b""
-        while low is not None:
-            rows = await self.store.range(STREAMS_PART, low, None, limit=1000)
-            self._take_over(rows)
-            low = rows[-1][0] + b"\x00" if rows else None
+        self._take_over(await all_rows(self.store, STREAMS_PART))
 
     def _row_keys(self) -> Iterator[bytes]:
         return (stream.row_key for stream in self._streams.values())

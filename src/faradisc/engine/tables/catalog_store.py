@@ -15,7 +15,7 @@ from faradisc.engine.catalog_log import CatalogLog
 from faradisc.engine.tables.names import NsName, row_key
 from faradisc.engine.tables.state import TableState
 from faradisc.model.codec.keyspace import CATALOG_PART
-from faradisc.storage.api import Batch, Conflict, Store
+from faradisc.storage.api import Batch, Conflict, Store, all_rows
 
 LAST_RESOURCE_KEY = b"\xff"
 UNKNOWN_VERSION = -1
@@ -37,15 +37,11 @@ class CatalogStore:
     async def load(self) -> list[tuple[TableState, int]]:
         """Returns the state of every table with the version of its row."""
         tables: list[tuple[TableState, int]] = []
-        low: bytes | None = b""
-        while low is not None:
-            rows = await self._store.range(CATALOG_PART, low, None, limit=1000)
-            for key, (version, payload) in rows:
-                if key == LAST_RESOURCE_KEY:
-                    self.note_last_resource(version, payload)
-                else:
-                    tables.append((TableState.from_json(orjson.loads(payload)), version))
-            low = rows[-1][0] + b"\x00" if rows else None
+        for key, (version, payload) in await all_rows(self._store, CATALOG_PART):
+            if key == LAST_RESOURCE_KEY:
+                self.note_last_resource(version, payload)
+            else:
+                tables.append((TableState.from_json(orjson.loads(payload)), version))
         return tables
 
     def note_last_resource(self, version: int, payload: bytes) -> None:

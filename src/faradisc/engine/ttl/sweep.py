@@ -8,12 +8,14 @@ capacity. Source: limits.md section 7.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from faradisc.clock import Clock
 from faradisc.engine.derived.expiry import NEVER_S, Expiry, expires_s, expiry_of, split_index_key
 from faradisc.engine.derived.replication import expires_here
+from faradisc.engine.jobs.runner import Attempts, Work
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, Image, Outcome
 from faradisc.engine.tables.table import Table
@@ -43,24 +45,29 @@ class Sweeper:
         self._catalog = catalog
         self._clock = clock
         self._delay_ns = int(delay_s * 1_000_000_000)
+        self._attempts = Attempts(clock)
         self._working = asyncio.Lock()
         self._forgotten_ns = 0
         """When what is known of the items that expire next was last forgotten."""
 
     async def step(self) -> bool:
         """Deletes some expired items; returns False if there are none."""
-        return await self._step(self._clock.now_ns() - self._delay_ns) > 0
+        return await self._attempts.step(
+            Work(f"expiry of {table.arn}", partial(self._sweep, table, expiry, until_s))
+            for table, expiry, until_s in self._due(self._clock.now_ns() - self._delay_ns)
+        )
 
     async def expire_now(self) -> int:
         """Deletes every expired item, without delay; returns their number."""
         now_ns = self._clock.now_ns()
         self._forgotten_ns = 0
         count = 0
-        while found := await self._step(now_ns):
+        while found := sum([await self._sweep(*due) for due in self._due(now_ns)]):
             count += found
         return count
 
-    async def _step(self, until_ns: int) -> int:
+    def _due(self, until_ns: int) -> Iterator[tuple[Table, Expiry, int]]:
+        """Yields the tables with items that may have expired until a time, and the time in seconds."""
         until_s = until_ns // 1_000_000_000
         now_ns = self._clock.now_ns()
         if self._store.shared and now_ns >= self._forgotten_ns + HINTS_NS:
@@ -71,15 +78,15 @@ class Sweeper:
             if not expires_here(table.derived, table.state.region):
                 continue
             if table.state.status != INACCESSIBLE and expiry.hints.soonest_s <= until_s:
-                found = 0
-                async with self._working:
-                    with suppress(ResourceNotFoundException):  # deleted meanwhile
-                        found = await self._sweep(table, expiry, until_s)
-                if found:
-                    return found
-        return 0
+                yield table, expiry, until_s
 
     async def _sweep(self, table: Table, expiry: Expiry, until_s: int) -> int:
+        async with self._working:
+            with suppress(ResourceNotFoundException):  # deleted meanwhile
+                return await self._sweep_slots(table, expiry, until_s)
+        return 0
+
+    async def _sweep_slots(self, table: Table, expiry: Expiry, until_s: int) -> int:
         """Deletes up to ITEMS_PER_STEP items of one part of one table; returns the number of rows handled.
 
         Writes may add rows meanwhile. They lower `soonest_s` and `empty_below`, which are therefore set high

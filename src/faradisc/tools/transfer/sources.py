@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from faradisc.engine.exchange.object_reader import Source
-from faradisc.engine.formats.compression import Damaged, pieces
+from faradisc.engine.formats.compression import InputDamaged, pieces
 from faradisc.engine.formats.manifests import FILES, SUMMARY, CheckedFile, DataFile, data_files, read_checked
 from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
@@ -55,15 +55,15 @@ class Input:
         return sum(each.path.stat().st_size for each in self.files)
 
     def verify(self) -> None:
-        """Reads every file to its end. Raises Damaged with the name of a damaged file."""
+        """Reads every file to its end. Raises InputDamaged with the name of a damaged file."""
         for each in self.files:
             try:
                 with each.path.open("rb") as file:
                     checked: Any = CheckedFile(file, each.md5) if each.md5 is not None else file
                     for _ in pieces(checked, self.source.compression):
                         pass
-            except Damaged as damage:
-                raise Damaged(f"{each.path}: {damage}") from None
+            except InputDamaged as damage:
+                raise InputDamaged(f"{each.path}: {damage}") from None
 
 
 def find_input(
@@ -76,7 +76,7 @@ def find_input(
 ) -> Input:
     """Returns the input in a path. `format_` and `compression` override the names of files.
 
-    Raises NoInput, Damaged.
+    Raises NoInput, InputDamaged.
     """
     if path.is_dir():
         exports = sorted(found.parent for found in path.rglob(SUMMARY))
@@ -119,26 +119,26 @@ def _export(directory: Path) -> Input:
     summary_text = run(read_checked(storage, directory.name, SUMMARY))
     files_text = run(read_checked(storage, directory.name, FILES))
     if files_text is None:
-        raise Damaged(f"{directory / FILES} is missing")
+        raise InputDamaged(f"{directory / FILES} is missing")
     try:
         summary = orjson.loads(summary_text or b"")
         counted, format_ = int(summary["itemCount"]), str(summary["outputFormat"])
         changes = summary.get("exportType") == "INCREMENTAL_EXPORT"
     except (ValueError, KeyError, TypeError) as error:
-        raise Damaged(f"{directory / SUMMARY} is not the summary of an export: {error}") from None
+        raise InputDamaged(f"{directory / SUMMARY} is not the summary of an export: {error}") from None
     if format_ not in ("DYNAMODB_JSON", "ION"):
-        raise Damaged(f"{directory / SUMMARY} has the unknown format {format_}")
+        raise InputDamaged(f"{directory / SUMMARY} has the unknown format {format_}")
     listed = data_files(files_text, str(directory / FILES))
     if sum(each.items for each in listed) != counted:
-        raise Damaged(f"{directory / SUMMARY} and {FILES} have different item counts")
+        raise InputDamaged(f"{directory / SUMMARY} and {FILES} have different item counts")
     files = [InputFile(_located(directory, each), each.md5) for each in listed if each.items]
     return Input(files, Source(format_, "GZIP"), changes, directory)
 
 
 def _located(directory: Path, listed: DataFile) -> Path:
-    """Returns the path of a data file, beside the manifests or beside their directory. Raises Damaged."""
+    """Returns the path of a data file beside the manifests or their directory. Raises InputDamaged."""
     name = Path(listed.key).name
     for folder in (directory / "data", directory.parent / "data"):
         if (folder / name).is_file():
             return folder / name
-    raise Damaged(f"{directory / 'data' / name} is missing")
+    raise InputDamaged(f"{directory / 'data' / name} is missing")
