@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from faradisc.errors import ValidationException
 from faradisc.services.cloudwatch.arithmetic import DEPTH_MAX, Surroundings, calculate
-from faradisc.services.cloudwatch.series_math import Array, Value, Work
+from faradisc.services.cloudwatch.series_math import Array, Value, ValueBudget
 from faradisc.services.cloudwatch.tokens import names_in, search_periods
 
 MINUTE = 60_000_000_000
@@ -29,7 +29,7 @@ AROUND = Surroundings(
 
 
 def of(text: str) -> Value:
-    return calculate(text, AROUND, Work())
+    return calculate(text, AROUND, ValueBudget())
 
 
 def points(text: str) -> list[float | None]:
@@ -184,7 +184,7 @@ def test_work_is_bounded() -> None:
     long = {minute * MINUTE: 1.0 for minute in range(1440)}
     around = Surroundings({"a": long}, ["a"], {"a": 60}, list(long))
     with pytest.raises(ValidationException, match="too large"):
-        calculate("+".join("a" * 1000), around, Work(1_000_000))
+        calculate("+".join("a" * 1000), around, ValueBudget(1_000_000))
 
 
 def test_names() -> None:

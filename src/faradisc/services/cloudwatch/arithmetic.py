@@ -23,7 +23,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from faradisc.services.cloudwatch.series_math import FUNCTIONS, OPERATIONS, Array, Calculator, Value, Work
+from faradisc.services.cloudwatch.series_math import (
+    FUNCTIONS,
+    OPERATIONS,
+    Array,
+    Calculator,
+    Value,
+    ValueBudget,
+)
 from faradisc.services.cloudwatch.tokens import SEARCH_PERIOD_S, tokens, whole
 
 Search = Callable[[str, str, int], Array]
@@ -58,7 +65,7 @@ class Surroundings:
     """None where an expression must not search: in alarms."""
 
 
-def calculate(text: str, surroundings: Surroundings, work: Work) -> Value:
+def calculate(text: str, surroundings: Surroundings, work: ValueBudget) -> Value:
     """Returns the value of an expression. Raises ValidationException."""
     return _Reader(text, surroundings, work).result()
 
@@ -66,7 +73,7 @@ def calculate(text: str, surroundings: Surroundings, work: Work) -> Value:
 class _Reader:
     """Reads operands by the precedence of operators; each is calculated as soon as it is read."""
 
-    def __init__(self, text: str, surroundings: Surroundings, work: Work) -> None:
+    def __init__(self, text: str, surroundings: Surroundings, work: ValueBudget) -> None:
         self._around = surroundings
         self._math = Calculator(text, surroundings.times, work)
         self._refuse = self._math.refuse

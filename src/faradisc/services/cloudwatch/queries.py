@@ -10,7 +10,7 @@ from typing import Any, Final
 from faradisc.capacity.config import SECOND_NS
 from faradisc.errors import ValidationException
 from faradisc.services.cloudwatch.arithmetic import Search, Surroundings, calculate
-from faradisc.services.cloudwatch.series_math import Array, Series, Value, Work
+from faradisc.services.cloudwatch.series_math import Array, Series, Value, ValueBudget
 from faradisc.services.cloudwatch.sources import MetricName, Sources, dimensions_of
 from faradisc.services.cloudwatch.statistics import is_statistic, value_of
 from faradisc.services.cloudwatch.tokens import names_in, search_periods
@@ -161,7 +161,7 @@ def evaluate(
     ]
     times = times_between(start_ns, end_ns, min([*periods.values(), *searched], default=60))
     metrics = [query.id for query in queries if query.metric is not None]
-    work = Work()
+    work = ValueBudget()
     search = None if scope is None else _search_in(sources, scope, start_ns, end_ns, work)
     for query in queries:
         if query.metric is not None:
@@ -189,7 +189,7 @@ def watched_series(sources: Sources, queries: Sequence[Query], start_ns: int, en
     return value
 
 
-def _search_in(sources: Sources, scope: str, start_ns: int, end_ns: int, work: Work) -> Search:
+def _search_in(sources: Sources, scope: str, start_ns: int, end_ns: int, work: ValueBudget) -> Search:
     """Returns the function SEARCH, which finds metrics in order of their names."""
 
     def search(terms: str, statistic: str, period_s: int) -> Array:

@@ -46,7 +46,7 @@ WORK_MAX: Final = 5_000_000
 
 
 @dataclass(slots=True)
-class Work:
+class ValueBudget:
     """How many values the expressions of one request may still read."""
 
     left: int = WORK_MAX
@@ -102,7 +102,7 @@ FUNCTIONS: Final = frozenset(
 class Calculator:
     """Calculates the parts of one expression. Every method raises ValidationException for wrong arguments."""
 
-    def __init__(self, text: str, times: Sequence[int], work: Work) -> None:
+    def __init__(self, text: str, times: Sequence[int], work: ValueBudget) -> None:
         """times: beginnings of all periods of the request, at which a number becomes a series."""
         self._text = text
         self._times = times
