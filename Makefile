@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: help serve test lint-and-types fast-tests test-slow simulate fuzz check lint types docs bench clean
+.PHONY: help serve test lint-and-types fast-tests test-slow simulate fuzz check lint types docs bench release clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*##/\t/' | expand -t 14
@@ -65,6 +65,9 @@ docs: $(VENV)/.dev  ## the documentation as a site in build/site
 
 bench: $(VENV)/.dev $(VENV)/.compiled  ## Faradisc against its peers on this machine
 	$(BIN)/python -m bench
+
+release:  ## everything of a release in dist/, checked in a clean environment
+	$(PYTHON) tools/release.py
 
 clean:  ## forget the environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
