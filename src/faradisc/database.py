@@ -141,7 +141,7 @@ class Database:
         self._read_clock = quick_reading(backend.clock)
         self._slow_ns = settings.slow_ms * 1e6 or inf
         self._request_time = catalog.throughput.request_time
-        self._request_counter = RequestCounter(catalog.registry_of)
+        self._request_counter = RequestCounter(catalog.tables.registry_of)
         self.other_services = OtherServices(
             store,
             catalog,
@@ -158,7 +158,7 @@ class Database:
         """Checks of the whole database while it serves requests (`faradisc check --url`)."""
         own: tuple[Job, ...] = (
             Job("encryption", backend.encryption.step),
-            Job("deleted tables", catalog.end_deletions),
+            Job("deleted tables", catalog.tables.end_deletions),
             Job("throughput", catalog.throughput.step),
             Job("check", self.checks.step),
         )
@@ -313,6 +313,7 @@ class Database:
         backend = Backend(
             store,
             catalog,
+            catalog.tables,
             clock,
             entropy,
             Tokens(store, places),

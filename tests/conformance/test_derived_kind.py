@@ -86,7 +86,7 @@ def put(process: InProcess, *words: str, table: str = "table", **more: Any) -> N
 
 
 def letters_of(process: InProcess, table: str = "table") -> Letters:
-    found = process.backend.catalog.for_control(table, "us-east-1", "000000000000")
+    found = process.backend.tables.for_control(table, "us-east-1", "000000000000")
     return next(each for each in found.derived if isinstance(each, Letters))
 
 
@@ -105,7 +105,7 @@ def held(process: InProcess, table: str = "table") -> Counter[str]:
 
 def switch_on(process: InProcess, table: str = "table") -> None:
     catalog = process.backend.catalog
-    found = catalog.for_control(table, "us-east-1", "000000000000")
+    found = catalog.tables.for_control(table, "us-east-1", "000000000000")
     process.run(add_feature(catalog, found, "letters"))
 
 
@@ -185,7 +185,7 @@ def test_its_rows_go_with_it(process: Stepped) -> None:
     put(filled(process), *WORDS)
     parts = letters_of(process).parts()
     catalog = process.backend.catalog
-    process.run(remove_feature(catalog, catalog.for_data("table", "", ""), "letters"))
+    process.run(remove_feature(catalog, catalog.tables.for_data("table", "", ""), "letters"))
     assert all(not process.run(process.store.range(part, None, None, limit=1)) for part in parts)
     put(process, "ape")
     assert all(not process.run(process.store.range(part, None, None, limit=1)) for part in parts)
@@ -275,7 +275,7 @@ def test_an_import_maintains_it(tmp_path: Path, bugs_surface: None) -> None:
         state.features["letters"] = FeatureState(filled=True)
         return False
 
-    process.run(catalog.update(catalog.for_control("table", "", ""), on, while_in_use=True))
+    process.run(catalog.update(catalog.tables.for_control("table", "", ""), on, while_in_use=True))
     process.finish()
     assert counted(process) == held(process) == {"a": 3, "b": 2, "c": 4, "d": 1}
     process.check()

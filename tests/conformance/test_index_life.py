@@ -297,7 +297,7 @@ def test_a_table_can_be_deleted_while_its_index_is_filled(
         process.step()
     # The service refuses DeleteTable now; a restore that fails, for example, deletes all the same.
     catalog = process.backend.catalog
-    process.run(catalog.delete(catalog.for_data("table", "", ""), while_in_use=True))
+    process.run(catalog.delete(catalog.tables.for_data("table", "", ""), while_in_use=True))
     assert process.finish() == 0
     clock.advance(TRANSITION_S)
     stepped.create_table(TableName="table", **schema("p:S", gsi={"index": ("g:S", "", "ALL")}))
@@ -378,7 +378,7 @@ def test_a_backfill_continues_after_reopening(
             assert indexes(described(process.client()))["index"]["IndexStatus"] in ("CREATING", "ACTIVE")
             process.close()
             process = Stepped(tmp_path, clock=clock)
-    parts = 1 + len(process.backend.catalog.for_data("table", "", "").placement.parts)
+    parts = 1 + len(process.backend.tables.for_data("table", "", "").placement.parts)
     assert steps <= 40 / 2 + parts + 1
     assert states(described(process.client())) == ("ACTIVE", {"index": ("ACTIVE", None)})
     assert len(entries(process.client(), "index")) == 40

@@ -400,7 +400,7 @@ def days(process: Exchanging, *, period: int | None = None) -> int:
     if period is not None:
         recovery = {"PointInTimeRecoveryEnabled": True, "RecoveryPeriodInDays": period}
         process.call("UpdateContinuousBackups", TableName="table", PointInTimeRecoverySpecification=recovery)
-    history = history_of(process.backend.catalog.for_control("table", "", ""))
+    history = history_of(process.backend.tables.for_control("table", "", ""))
     assert history is not None
     return history.first_day
 

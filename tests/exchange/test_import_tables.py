@@ -91,7 +91,7 @@ def test_table_is_active_when_the_import_is_completed(
     commit, seen = store.commit, set()
 
     async def looked_at(*args: Any, **named: Any) -> Any:
-        table, task = backend.catalog.find("table", "", ""), backend.exchange.tasks.find("import", arn)
+        table, task = backend.tables.find("table", "", ""), backend.exchange.tasks.find("import", arn)
         assert table is not None and task is not None
         seen.add((table.state.status, task.status))
         return await commit(*args, **named)

@@ -120,7 +120,7 @@ class Life:
 
     @property
     def table(self) -> Any:
-        return self.catalog.for_data("Table", "us-east-1", "000000000000")
+        return self.catalog.tables.for_data("Table", "us-east-1", "000000000000")
 
     @property
     def store(self) -> Any:

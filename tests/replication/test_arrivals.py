@@ -165,7 +165,7 @@ def test_a_write_meets_an_arrival_that_changes_the_stamp_alone(
     regions.put(US, "a", 1)
     regions.items(EU)
     database = regions.local.database
-    table = database.backend.catalog.find(TABLE, EU, "000000000000")
+    table = database.backend.tables.find(TABLE, EU, "000000000000")
     replication = None if table is None else replication_of(table)
     assert table is not None and replication is not None
     replication.shared = True
@@ -323,7 +323,7 @@ def test_stamps_of_deleted_items_are_forgotten_when_nothing_is_under_way(regions
 def stamps(regions: Regions, region: str) -> list[bytes]:
     """Returns the keys of the stamps of a replica."""
     database = regions.local.database
-    table = database.backend.catalog.find(TABLE, region, "000000000000")
+    table = database.backend.tables.find(TABLE, region, "000000000000")
     replication = None if table is None else replication_of(table)
     assert replication is not None
     found = []

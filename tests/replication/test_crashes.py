@@ -116,9 +116,9 @@ async def expect_equal(world: World) -> None:
     await work(database)
     found = []
     catalog = database.backend.catalog
-    replicated = catalog.find(TABLE, US, "000000000000")
+    replicated = catalog.tables.find(TABLE, US, "000000000000")
     for region in REGIONS:
-        table = catalog.find(TABLE, region, "000000000000")
+        table = catalog.tables.find(TABLE, region, "000000000000")
         if table is None or table.state.status == "DELETING":
             continue
         assert table.state.status == "ACTIVE"

@@ -46,7 +46,7 @@ def _named(backend: Backend, call: Call) -> Backup:
 def check_account(backend: Backend, call: Call, arn: str) -> None:
     """Raises AccessDeniedException for the ARN of another account, where accounts are apart."""
     account = arn.split(":")[4]
-    if backend.catalog.namespace("", account) != backend.catalog.namespace("", call.account):
+    if backend.tables.namespace("", account) != backend.tables.namespace("", call.account):
         raise AccessDeniedException("Access is denied")
 
 
@@ -76,14 +76,14 @@ async def list_backups(backend: Backend, call: Call) -> dict[str, Any]:
             "upper bound"
         )
     if "TableName" in request:
-        namespace, table_name = backend.catalog.resolve(request["TableName"], call.region, call.account)
+        namespace, table_name = backend.tables.resolve(request["TableName"], call.region, call.account)
     else:
-        namespace, table_name = backend.catalog.namespace(call.region, call.account), None
+        namespace, table_name = backend.tables.namespace(call.region, call.account), None
     found = [each for each in backups.listed(namespace, table_name) if _is_wanted(each, request)]
     if "ExclusiveStartBackupArn" in request:
         arn = request["ExclusiveStartBackupArn"]
         start, region = id_of_arn(arn), arn.split(":")[3]
-        if catalog.namespace(region, "") != catalog.namespace(call.region, ""):
+        if catalog.tables.namespace(region, "") != catalog.tables.namespace(call.region, ""):
             raise ValidationException(
                 "Invalid Request: The supplied ExclusiveStartBackupArn does not match the region"
             )

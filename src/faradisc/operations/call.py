@@ -17,6 +17,7 @@ from faradisc.engine.replication.group import Replicas
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.tables import Tables
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.errors import TableNotFoundException
@@ -134,6 +135,7 @@ class Backend:
 
     store: Store
     catalog: Catalog
+    tables: Tables
     clock: Clock
     entropy: Entropy
     tokens: Tokens
@@ -152,7 +154,7 @@ class Backend:
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """Returns a table to read or write. Raises ResourceNotFoundException."""
-        table = self.catalog.for_data(name_or_arn, call.region, call.account)
+        table = self.tables.for_data(name_or_arn, call.region, call.account)
         if call.first_table is None:
             call.first_table = table
             return table
@@ -162,11 +164,11 @@ class Backend:
 
     def table_for_control(self, call: Call) -> Table:
         """Returns the table of a control-plane request. Raises ResourceNotFoundException."""
-        return self.catalog.for_control(call.request["TableName"], call.region, call.account)
+        return self.tables.for_control(call.request["TableName"], call.region, call.account)
 
     def table_for_backup(self, call: Call, name_or_arn: str) -> Table:
         """Returns the table of a backup request. Raises TableNotFoundException."""
-        table = self.catalog.find(name_or_arn, call.region, call.account)
+        table = self.tables.find(name_or_arn, call.region, call.account)
         if table is None:
             raise TableNotFoundException(f"Table not found: {name_or_arn}")
         return table

@@ -67,10 +67,10 @@ async def list_contributor_insights(backend: Backend, call: Call) -> dict[str, A
     if not 1 <= most <= PAGE_MAX:
         raise ValidationException(f"MaxResults must be between 1 and {PAGE_MAX}")
     named = request.get("TableName")
-    names = [named] if named is not None else backend.catalog.names(call.region, call.account)
+    names = [named] if named is not None else backend.tables.names(call.region, call.account)
     summaries = []
     for name in names:
-        table = backend.catalog.for_control(name, call.region, call.account)
+        table = backend.tables.for_control(name, call.region, call.account)
         indexes = [None, *(each.name for each in table.global_indexes)]
         settings = table.meter.insights_settings
         summaries += [_described(backend, table, i) for i in indexes if i in settings and settings[i].enabled]
@@ -116,8 +116,8 @@ def _described(backend: Backend, table: Table, index: str | None) -> dict[str, A
     setting = table.meter.insights_settings.get(index)
     if setting is None:
         return {**described, "ContributorInsightsStatus": "DISABLED"}
-    until_ns = setting.changed_ns + backend.catalog.transition_ns
-    changing = not backend.catalog.short and backend.clock.now_ns() < until_ns
+    until_ns = setting.changed_ns + backend.tables.transition_ns
+    changing = not backend.tables.short and backend.clock.now_ns() < until_ns
     status = setting.status(changing=changing)
     return {**described, "ContributorInsightsStatus": status, "ContributorInsightsMode": setting.mode}
 

@@ -75,7 +75,7 @@ def check_task_arn(backend: Backend, call: Call, kind: str, arn: str) -> str:
 
 def home_of(backend: Backend, call: Call) -> str:
     """Returns the namespace of the request, in which tasks are listed."""
-    return backend.catalog.namespace(call.region, call.account)
+    return backend.tables.namespace(call.region, call.account)
 
 
 def begun_before(backend: Backend, call: Call, kind: str, mismatch: Callable[[], ApiError]) -> Task | None:
@@ -156,11 +156,11 @@ def page_of(backend: Backend, call: Call, kind: str, size: int) -> tuple[list[Ta
     """Returns the tasks of one page of a listing, newest first, and NextToken if there are more."""
     request = call.request
     table = request.get("TableArn")
-    name = backend.catalog.resolve(table, call.region, call.account) if table is not None else None
+    name = backend.tables.resolve(table, call.region, call.account) if table is not None else None
     tasks = [
         task
         for task in backend.exchange.tasks.listed(kind, home_of(backend, call))
-        if name is None or backend.catalog.resolve(task.table_arn, call.region, call.account) == name
+        if name is None or backend.tables.resolve(task.table_arn, call.region, call.account) == name
     ]
     if "NextToken" in request:
         last = _token_id(request["NextToken"])

@@ -81,7 +81,7 @@ def _table_of(backend: Backend, call: Call) -> Table:
     if not arn:
         raise ValidationException("Invalid TableArn: Invalid Table ARN")
     try:
-        table = backend.catalog.for_control(arn, call.region, call.account)
+        table = backend.tables.for_control(arn, call.region, call.account)
     except ResourceNotFoundException:
         raise TableNotFoundException(f"Table not found: {arn}") from None
     if table.state.status in ("CREATING", "DELETING"):
@@ -172,7 +172,7 @@ async def describe_export(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns the progress or result of an export."""
     arn = call.request["ExportArn"]
     region = check_task_arn(backend, call, EXPORT, arn)
-    if backend.catalog.namespace(region, "") != backend.catalog.namespace(call.region, ""):
+    if backend.tables.namespace(region, "") != backend.tables.namespace(call.region, ""):
         raise ExportNotFoundException("Export not found: Invalid export arn")
     task = backend.exchange.tasks.find(EXPORT, arn)
     if task is None:
@@ -183,7 +183,7 @@ async def describe_export(backend: Backend, call: Call) -> dict[str, Any]:
 async def list_exports(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns the exports of the last 90 days, newest first."""
     table = call.request.get("TableArn")
-    if table is not None and backend.catalog.find(table, call.region, call.account) is None:
+    if table is not None and backend.tables.find(table, call.region, call.account) is None:
         return {"ExportSummaries": []}
     page, more = page_of(backend, call, EXPORT, call.request.get("MaxResults", PAGE_SIZE))
     return {

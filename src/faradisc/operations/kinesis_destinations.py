@@ -117,7 +117,7 @@ async def _change_active(
 
     def change_state(state: TableState) -> bool:
         destination = next((each for each in state.kinesis if each.arn == arn), None)
-        if destination is None or status(destination, now_ns, backend.catalog.transition_ns) != "ACTIVE":
+        if destination is None or status(destination, now_ns, backend.tables.transition_ns) != "ACTIVE":
             rest = (
                 "KinesisStreamingDestination must be ACTIVE to perform DISABLE operation."
                 if operation == "DISABLE"
@@ -143,7 +143,7 @@ async def describe_kinesis_streaming_destination(backend: Backend, call: Call) -
     for destination in table.state.kinesis:
         shown = {
             "StreamArn": destination.arn,
-            "DestinationStatus": status(destination, now_ns, backend.catalog.transition_ns),
+            "DestinationStatus": status(destination, now_ns, backend.tables.transition_ns),
         }
         if destination.precision:
             shown[_PRECISION] = destination.precision

@@ -84,7 +84,9 @@ async def restore_table_to_point_in_time(backend: Backend, call: Call) -> dict[s
     if named.startswith("arn:") and "SSESpecificationOverride" not in request:
         region = parse_table_arn(named)[0]
         catalog = backend.catalog
-        if catalog.namespace(region, call.account) != catalog.namespace(call.region, call.account):
+        if catalog.tables.namespace(region, call.account) != catalog.tables.namespace(
+            call.region, call.account
+        ):
             raise ValidationException(
                 "Invalid Request: sseSpecificationOverride must be provided for cross-region restores"
             )

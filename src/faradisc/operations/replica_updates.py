@@ -60,7 +60,7 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
     """Changes the group; returns the table. Raises ValidationException, ResourceInUseException."""
     kind, members = _action(call.request)
     region, now_ns = members["RegionName"], backend.clock.now_ns()
-    if not backend.catalog.per_region:
+    if not backend.tables.per_region:
         raise UnsupportedOperation(
             "ReplicaUpdates: this server has one set of tables for all regions; start it with --per-region, "
             "or with --regions us-east-1,eu-west-1."

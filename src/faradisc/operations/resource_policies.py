@@ -120,12 +120,12 @@ def _holder(backend: Backend, call: Call) -> Table | Stream:
     table_arn, _ = parse_resource_arn(arn)
     _, partition, _, region, account, _ = table_arn.split(":", 5)
     catalog = backend.catalog
-    own = catalog.namespace(call.region, call.account)
-    if catalog.namespace(call.region, account) != own:
+    own = catalog.tables.namespace(call.region, call.account)
+    if catalog.tables.namespace(call.region, account) != own:
         raise ValidationException(
             "This action is only supported by accounts that match the resource owner\u2019s account."
         )
-    if partition != "aws" or catalog.namespace(region, call.account) != own:
+    if partition != "aws" or catalog.tables.namespace(region, call.account) != own:
         raise invalid(f"Invalid resource Arn: {arn}")
     return named_resource(backend, call)
 

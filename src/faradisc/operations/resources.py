@@ -21,7 +21,7 @@ def named_resource(backend: Backend, call: Call) -> Table | Stream:
     arn = call.request["ResourceArn"]
     table_arn, child = parse_resource_arn(arn)
     if not child.startswith("/stream/"):
-        return backend.catalog.for_control(table_arn, call.region, call.account)
+        return backend.tables.for_control(table_arn, call.region, call.account)
     try:
         return backend.catalog.stream(arn)
     except ResourceNotFoundException:

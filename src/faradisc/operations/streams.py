@@ -60,7 +60,7 @@ async def describe_stream(backend: Backend, call: Call) -> dict[str, Any]:
         "StreamArn": stream.arn,
         "StreamLabel": state.label,
         "StreamStatus": stream.status(
-            backend.clock.now_ns(), 0 if backend.catalog.short else streams.transition_ns
+            backend.clock.now_ns(), 0 if backend.tables.short else streams.transition_ns
         ),
         "StreamViewType": state.view_type,
         "CreationRequestDateTime": epoch_seconds(state.created_ns),

@@ -44,7 +44,7 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
     request = call.request
     name = request["TableName"]
     if name.startswith("arn:"):
-        _, name = backend.catalog.resolve(name, call.region, call.account)
+        _, name = backend.tables.resolve(name, call.region, call.account)
     definition = table_definition(request)
     add_vector_indexes(definition, request)
     reject_unsupported(request)
@@ -88,7 +88,7 @@ async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
 async def list_tables(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns names of tables in order, at most 100 a page."""
     request = call.request
-    names = backend.catalog.names(call.region, call.account)
+    names = backend.tables.names(call.region, call.account)
     start = request.get("ExclusiveStartTableName")
     first = bisect_right(names, start) if start is not None else 0
     page = names[first : first + request.get("Limit", LIST_TABLES_PAGE_MAX)]

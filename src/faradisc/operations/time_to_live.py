@@ -68,8 +68,8 @@ async def describe_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
     ttl = state.ttl
     if ttl is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
-    ends_ns = ttl.changed_ns + backend.catalog.transition_ns
-    changing = not backend.catalog.short and backend.clock.now_ns() < ends_ns
+    ends_ns = ttl.changed_ns + backend.tables.transition_ns
+    changing = not backend.tables.short and backend.clock.now_ns() < ends_ns
     if ttl.enabled:
         status = "ENABLING" if changing else "ENABLED"
     elif changing:

@@ -74,7 +74,7 @@ async def write_transaction(
     if client_token is None:
         outcomes = await apply_transaction(backend.store, actions, None, backend.conflicts)
         return _report(call, actions, outcomes)
-    owner = backend.catalog.namespace(call.region, call.account) or call.account
+    owner = backend.tables.namespace(call.region, call.account) or call.account
     encrypted = any(table.state.sealing is not None for table in call.tables)
     token = Token.of(owner, client_token, fingerprint, hashed=encrypted)
     tokens, clock = backend.tokens, backend.clock

@@ -58,7 +58,7 @@ class Scene:
 
     @property
     def table(self) -> Table:
-        return self.catalog.for_data(*PLACE)
+        return self.catalog.tables.for_data(*PLACE)
 
     def write(self, values: dict[str, int | None]) -> None:
         """Puts or deletes (None) items, in one commit."""

@@ -134,7 +134,7 @@ def test_without_a_shared_directory_a_deleted_table_leaves_no_backup_and_no_rows
     recovery = {"PointInTimeRecoveryEnabled": True}
     node.call("UpdateContinuousBackups", TableName="t", PointInTimeRecoverySpecification=recovery)
     node.call("PutItem", TableName="t", Item={"p": {"S": "a"}})
-    table = node.database.backend.catalog.at(("", "t"))
+    table = node.database.backend.tables.at(("", "t"))
     assert table is not None
     node.call("DeleteTable", TableName="t")
     nodes.pass_time(2)

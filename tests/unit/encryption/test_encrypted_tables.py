@@ -60,7 +60,7 @@ def count(dynamodb: Any, name: str = "table") -> int:
 
 def stored(process: InProcess, name: str = "table") -> list[bytes]:
     """The payloads of all rows of a table, as the engine has them."""
-    table = process.backend.catalog.at(("", name))
+    table = process.backend.tables.at(("", name))
     assert table is not None
     store = process.store
     assert isinstance(store, SealedStore)
@@ -172,7 +172,7 @@ def test_every_payload_of_the_table_is_sealed(open_encrypted: Open, keys: Keys) 
 def test_changed_row_fails_its_read_and_is_reported(open_encrypted: Open, keys: Keys) -> None:
     process = open_encrypted()
     dynamodb = encrypted(process, keys.first)
-    table = process.backend.catalog.at(("", "table"))
+    table = process.backend.tables.at(("", "table"))
     assert table is not None
     row_key = table.placement.row_key(KEY)
     store = process.store
@@ -304,7 +304,7 @@ def test_switch_to_another_key_frees_the_first(open_encrypted: Open, keys: Keys)
 def test_rotated_key_wraps_the_data_keys_again(open_encrypted: Open, keys: Keys) -> None:
     process = open_encrypted()
     dynamodb = encrypted(process, keys.first)
-    table = process.backend.catalog.at(("", "table"))
+    table = process.backend.tables.at(("", "table"))
     assert table is not None and table.state.sealing is not None
     before = table.state.sealing.keys
     keys.rotate(keys.first)

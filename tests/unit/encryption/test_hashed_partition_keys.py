@@ -174,7 +174,7 @@ def test_streams_and_expiry_know_the_keys(open_encrypted: Open, keys: Keys, cloc
 def test_expiry_row_without_an_item_is_deleted(open_encrypted: Open, keys: Keys, clock: ManualClock) -> None:
     process = open_encrypted()
     dynamodb = filled(process, keys.first)
-    table = process.backend.catalog.at(("", "table"))
+    table = process.backend.tables.at(("", "table"))
     assert table is not None
     expiry = expiry_of(table)
     assert expiry is not None
@@ -206,7 +206,7 @@ def test_restored_tables_hash_their_keys_where_they_are_encrypted(open_encrypted
     hashed = {}
     for name in ("plain", "sealed", "plain-restored", "sealed-restored"):
         assert dynamodb.scan(TableName=name)["Count"] == ITEMS
-        table = process.backend.catalog.at(("", name))
+        table = process.backend.tables.at(("", name))
         assert table is not None
         hashed[name] = table.placement.hashed
     assert hashed == {"plain": False, "sealed": True, "plain-restored": True, "sealed-restored": False}
@@ -298,7 +298,7 @@ def test_incremental_export_has_the_keys(
 def test_check_names_an_item_by_its_hash_and_sort_key(open_encrypted: Open, keys: Keys) -> None:
     process = open_encrypted()
     filled(process, keys.first)
-    table = process.backend.catalog.at(("", "table"))
+    table = process.backend.tables.at(("", "table"))
     assert table is not None
     row_key = table.placement.row_key(item_of(process, 0))
     run(process.store.commit([Batch(table.placement.part_of(row_key), puts=[(row_key, b"no record")])]))
@@ -349,7 +349,7 @@ def test_hot_keys_are_read_from_their_rows(open_encrypted: Open, keys: Keys, clo
     assert hot() == {(row["p"]["S"], row["r"]["S"])}
     keys.disable(keys.first)
     dynamodb.list_tables()
-    table = process.backend.catalog.at(("", "table"))
+    table = process.backend.tables.at(("", "table"))
     assert table is not None
     hashed = table.placement.row_key(row)[:HASH_BYTES].hex()
     assert hot() == {(f"hash {hashed}", None)}

@@ -37,7 +37,7 @@ KEY = item(p="a")
 
 def held(raw: InProcess) -> Table:
     """Returns the table as a request finds it."""
-    return raw.backend.catalog.for_data("table", "us-east-1", "000000000000")
+    return raw.backend.tables.for_data("table", "us-east-1", "000000000000")
 
 
 def add_index(raw: InProcess) -> None:
@@ -190,7 +190,7 @@ def test_rows_of_a_deletion_before_a_crash_are_cleared_at_the_next_start(
 def rows_of_dropped(database: Database, store: Any) -> int:
     """Returns how many rows a store has of what the last change of the table has removed."""
     catalog = database.backend.catalog
-    table = catalog.for_control("table", "us-east-1", "000000000000")
+    table = catalog.tables.for_control("table", "us-east-1", "000000000000")
     parts = catalog.kinds.dropped_parts(table)
     return sum(len(run(store.range(part, b"", b"\xff" * 99, limit=100))) for part in parts)
 

@@ -80,7 +80,7 @@ def switched_off(scene: Scene) -> None:
 
 def deleted(scene: Scene) -> None:
     catalog = scene.database.backend.catalog
-    run(catalog.delete(catalog.for_data("table", "us-east-1", "000000000000"), while_in_use=True))
+    run(catalog.delete(catalog.tables.for_data("table", "us-east-1", "000000000000"), while_in_use=True))
 
 
 @pytest.mark.parametrize("end", [Scene.drop_index, deleted])

@@ -89,7 +89,7 @@ def test_a_write_during_a_size_measurement_counts_once() -> None:
     async def measure(database: Database) -> None:
         catalog = database.backend.catalog
         await catalog.throughput.background.reconcile(
-            catalog.for_data("table", "us-east-1", "000000000000").meter
+            catalog.tables.for_data("table", "us-east-1", "000000000000").meter
         )
 
     database, _ = while_a_put_is_synced(World(throughput="aws"), schema("p:S"), measure)
@@ -392,10 +392,10 @@ def test_a_restore_after_a_crash_does_not_read_a_later_history() -> None:
             for _ in range(20):
                 loop.step()
         catalog.change_lock.release()
-        while list(catalog.background_index.having(History)):
+        while list(catalog.tables.background_index.having(History)):
             loop.step()
         loop.start("put", ask(database, "PutItem", TableName="table", Item=item(p="a", n=2)))
-        while not catalog.owned_by("restore"):
+        while not catalog.tables.owned_by("restore"):
             loop.step()
     world.disk.crash(lose=0.0)
 

@@ -43,22 +43,22 @@ def scene(request: pytest.FixtureRequest) -> Scene:
 
 def test_a_table_with_an_owner_job_stays_creating(scene: Scene) -> None:
     with pytest.raises(ResourceNotFoundException):
-        scene.catalog.for_data(*PLACE)
-    shown = scene.catalog.for_control(*PLACE)
+        scene.catalog.tables.for_data(*PLACE)
+    shown = scene.catalog.tables.for_control(*PLACE)
     assert shown.state.status == "CREATING"
     with pytest.raises(ResourceInUseException):
         check_exists(shown.state)
-    assert [each.name for each in scene.catalog.owned_by("import")] == ["table"]
-    assert scene.catalog.owned_by("restore") == []
+    assert [each.name for each in scene.catalog.tables.owned_by("import")] == ["table"]
+    assert scene.catalog.tables.owned_by("restore") == []
 
 
 def test_a_filled_table_is_active(scene: Scene) -> None:
     run(scene.catalog.filled(scene.table))
-    assert scene.catalog.for_data(*PLACE).state.status == "ACTIVE"
-    assert scene.catalog.owned_by("import") == []
+    assert scene.catalog.tables.for_data(*PLACE).state.status == "ACTIVE"
+    assert scene.catalog.tables.owned_by("import") == []
 
 
 def test_a_table_with_an_owner_job_can_be_deleted(scene: Scene) -> None:
     run(scene.catalog.delete(scene.table, while_in_use=True))
     scene.clock.advance(1)
-    assert scene.catalog.names("us-east-1", "000000000000") == []
+    assert scene.catalog.tables.names("us-east-1", "000000000000") == []

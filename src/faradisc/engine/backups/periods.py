@@ -44,7 +44,7 @@ class Periods:
         now_ns = self._catalog.moments.now_ns()
         today = now_ns // DAY_NS
         changes = 0
-        for _, history in self._catalog.background_index.having(History):
+        for _, history in self._catalog.tables.background_index.having(History):
             for slot in range(history.slots):
                 changes += (await self._store.usage(history.part(slot, today)))[0]
         self._catalog.moments.begin_after(now_ns + changes)
@@ -142,7 +142,7 @@ class Periods:
 
     async def step(self) -> bool:
         """Clears one day of one table's history before its period. Returns False when there is none."""
-        for table, history in self._catalog.background_index.having(History):
+        for table, history in self._catalog.tables.background_index.having(History):
             keep_ns = history.earliest_ns(self._catalog.moments.now_ns())
             needed = [oldest_needed_ns(table) for oldest_needed_ns in self._readers]
             keep_day = min([keep_ns, *(at_ns for at_ns in needed if at_ns is not None)]) // DAY_NS

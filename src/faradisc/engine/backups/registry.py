@@ -164,7 +164,7 @@ class Backups:
 
     def status(self, backup: Backup) -> str:
         """Returns the status now. Short transitions are skipped, as in the catalog."""
-        transition_ns = self._catalog.transition_ns
+        transition_ns = self._catalog.tables.transition_ns
         skipped = transition_ns <= SHORT_TRANSITION_MS_MAX * 1_000_000
         if not skipped and self._clock.now_ns() < backup.created_ns + transition_ns:
             return "CREATING"
@@ -269,7 +269,7 @@ class Backups:
     def being_restored(self, backup: Backup) -> bool:
         return any(
             table.state.restored is not None and table.state.restored.backup == backup.id
-            for table in self._catalog.owned_by("restore")
+            for table in self._catalog.tables.owned_by("restore")
         )
 
     async def _forget(self, backup: Backup) -> None:

@@ -133,7 +133,7 @@ class Restores:
 
     def check_target(self, target: Target) -> None:
         """Raises TableAlreadyExistsException, TableInUseException if the name is taken."""
-        present = self._catalog.find(*target)
+        present = self._catalog.tables.find(*target)
         if present is None:
             return
         doing = {"CREATING": "created", "DELETING": "deleted"}.get(present.state.status)
@@ -157,7 +157,7 @@ class Restores:
         sealing: SealState | None,
         source: TableState,
     ) -> Table:
-        if len(self._catalog.owned_by(OWNER_JOB)) >= RESTORES_AT_ONCE_MAX:
+        if len(self._catalog.tables.owned_by(OWNER_JOB)) >= RESTORES_AT_ONCE_MAX:
             raise LimitExceededException(
                 f"Subscriber limit exceeded: Only {RESTORES_AT_ONCE_MAX} restores can run at a time"
             )
@@ -179,7 +179,7 @@ class Restores:
     def oldest_needed_ns(self, table: Table) -> int | None:
         """Returns the oldest time of this table that a restore reads."""
         name = (table.state.namespace, table.name)
-        restoring = [each.state.restored for each in self._catalog.owned_by(OWNER_JOB)]
+        restoring = [each.state.restored for each in self._catalog.tables.owned_by(OWNER_JOB)]
         return min(
             (each.at_ns for each in restoring if each is not None and each.source == name), default=None
         )
@@ -188,7 +188,7 @@ class Restores:
 
     async def step(self) -> bool:
         """Verifies a piece of a backup, or writes one block or page of a table. Returns False if idle."""
-        filled = [table for table in self._catalog.owned_by(OWNER_JOB) if table.version]
+        filled = [table for table in self._catalog.tables.owned_by(OWNER_JOB) if table.version]
         return await self.attempts.step(map(self._work, filled[:1]))
 
     def _work(self, table: Table) -> Work:
@@ -206,7 +206,7 @@ class Restores:
         if row is None and not await self._is_verified(table):
             return
         records, following = await self._records(table, progress)
-        if table not in self._catalog.owned_by(OWNER_JOB):
+        if table not in self._catalog.tables.owned_by(OWNER_JOB):
             return  # dropped or changed while its records were read; the next step reads it again
         if following is not None:
             moved = Batch(
@@ -263,14 +263,14 @@ class Restores:
     def _source(self, restored: Restored) -> Table | None:
         """Returns the table of the past, if it still has the same history."""
         assert restored.source is not None
-        source = self._catalog.at(restored.source)
+        source = self._catalog.tables.at(restored.source)
         history = None if source is None else history_of(source)
         if history is None:
             return None
         return source if restored.history in (None, history.resource) else None
 
     async def _drop(self, table: Table, reason: Exception) -> None:
-        if table not in self._catalog.owned_by(OWNER_JOB):
+        if table not in self._catalog.tables.owned_by(OWNER_JOB):
             return
         restored = table.state.restored
         of_what = None if restored is None else restored.backup_arn or restored.source_arn

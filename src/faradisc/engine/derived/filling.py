@@ -43,7 +43,7 @@ class Filling:
         """Does one step for something that is filled by this kind of job; returns False if there is none."""
         return await self._attempts.step(
             Work(f"{derived.words} of {table.arn}", partial(self._fill, table, derived))
-            for table, derived in self._catalog.filling(self._job)
+            for table, derived in self._catalog.tables.filling(self._job)
         )
 
     async def _fill(self, table: Table, derived: Derived) -> None:

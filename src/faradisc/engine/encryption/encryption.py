@@ -196,7 +196,7 @@ class Encryption:
 
     async def _follow(self, sealer: Sealer, name: tuple[str, str], works: list[Work]) -> bool:
         """Makes the state of a table follow its key; adds what is to be done with its rows to `works`."""
-        table = self._catalog.at(name)
+        table = self._catalog.tables.at(name)
         state = table.state if table is not None else None
         sealing = state.sealing if state is not None else None
         if table is None or state is None or sealing is None or sealing is not sealer.state:

@@ -363,7 +363,7 @@ class BulkPutting:
 
     def _table_of(self, task: Task) -> Table | None:
         try:
-            table = self._catalog.for_data(task.table_arn, "", "")
+            table = self._catalog.tables.for_data(task.table_arn, "", "")
         except ResourceNotFoundException:
             return None
         return table if table.state.table_id == task.shown["TableDetails"][0]["TableId"] else None

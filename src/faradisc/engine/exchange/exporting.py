@@ -319,7 +319,7 @@ class Exporting:
     def _table_of(self, task: Task) -> Table:
         """Raises TaskFailed."""
         try:
-            table = self._catalog.for_control(task.table_arn, "", "")
+            table = self._catalog.tables.for_control(task.table_arn, "", "")
         except ResourceNotFoundException:
             raise TaskFailed("TableNotFound", "The table was deleted during the export") from None
         if table.state.table_id != task.shown["TableId"] or table.state.status == "DELETING":

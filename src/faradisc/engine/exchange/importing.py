@@ -188,7 +188,7 @@ class Importing:
         started = {task.shown["TableId"] for task in self._tasks.running(IMPORT)}
         # On another node a request may be between the two.
         before_ns = self._catalog.moments.now_ns() - (STARTING_NS if self._store.shared else 0)
-        for table in self._catalog.owned_by(OWNER_JOB):
+        for table in self._catalog.tables.owned_by(OWNER_JOB):
             if table.state.table_id not in started and table.state.created_ns <= before_ns:
                 await self._catalog.delete(table, while_in_use=True)
         for task in [each for each in self._tasks.running(IMPORT) if each.progress.get("done")]:
@@ -267,7 +267,7 @@ class Importing:
         log.warning("import %s has failed: %s: %s", task.arn, code, message)
 
     def _table_of(self, task: Task) -> Table | None:
-        for table in self._catalog.owned_by(OWNER_JOB):
+        for table in self._catalog.tables.owned_by(OWNER_JOB):
             if table.state.table_id == task.shown["TableId"]:
                 return table
         return None

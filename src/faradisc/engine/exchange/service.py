@@ -89,7 +89,7 @@ class ExchangeService:
     async def _recover(self) -> None:
         if self.locations is not None:
             done = any(task.progress.get("done") for task in self.tasks.running(IMPORT))
-            if done or self._catalog.owned_by("import"):
+            if done or self._catalog.tables.owned_by("import"):
                 await self._importer(self.locations).recover()
 
     async def step(self) -> bool:

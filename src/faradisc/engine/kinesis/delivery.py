@@ -81,7 +81,7 @@ class KinesisDelivery:
                 did, has_more = await self._flow_step(table, destination, flow)
                 busy = did or busy
                 empty = empty and not has_more
-            ended_ns = destination.changed_ns + self._catalog.transition_ns
+            ended_ns = destination.changed_ns + self._catalog.tables.transition_ns
             if empty and not destination.enabled and self._clock.now_ns() >= ended_ns:
                 busy = await self._finish(table, resource) or busy
         for part in self._flows.keys() - known:
@@ -104,7 +104,7 @@ class KinesisDelivery:
             self._sender.close()
 
     def _destinations(self) -> Iterator[tuple[Table, KinesisDestination, int]]:
-        for table, captured in self._catalog.background_index.having(Capture):
+        for table, captured in self._catalog.tables.background_index.having(Capture):
             if table.state.status != INACCESSIBLE:
                 yield table, captured.destination, captured.resource
 

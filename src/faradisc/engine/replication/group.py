@@ -102,7 +102,7 @@ class Replicas:
 
     def at(self, table: TableState, region: str) -> Table | None:
         """Returns the table of the same name and account in a region, also one that is no replica."""
-        return self._catalog.at((self._catalog.namespace(region, table.account), table.name))
+        return self._catalog.tables.at((self._catalog.tables.namespace(region, table.account), table.name))
 
     def copies(self, state: TableState, group: ReplicaGroup) -> dict[str, Table]:
         """Returns the replicas that exist, by region."""
@@ -126,7 +126,7 @@ class Replicas:
     async def step(self) -> bool:
         """Does some of what is to be done; returns False if there is nothing."""
         busy = False
-        replicas = list(self._catalog.background_index.having(Replication))
+        replicas = list(self._catalog.tables.background_index.having(Replication))
         if replicas:
             await self.links.follow()
         for table, replication in replicas:
@@ -292,7 +292,7 @@ class Replicas:
         """Returns every link between two replicas, with what waits for it."""
         links = []
         await self.links.follow()
-        for table, replication in list(self._catalog.background_index.having(Replication)):
+        for table, replication in list(self._catalog.tables.background_index.having(Replication)):
             for region, copy in self.copies(table.state, replication.group).items():
                 into = replication_of(copy)
                 if copy is table or into is None:

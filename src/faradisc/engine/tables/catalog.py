@@ -1,8 +1,8 @@
-"""The catalog: makes, changes and deletes tables. table_lookup.py finds them by name.
+"""The catalog: makes, changes and deletes tables. tables.py finds them by name.
 
-All tables are in memory too. A change is visible in memory while its commit is on the way to the disk, since
-other requests run meanwhile; when the commit fails, the change is undone. table_lifecycle.py has the states
-of a table, catalog_store.py the stored rows.
+All tables are in memory too (`Catalog.tables`). A change is visible in memory while its commit is on the way
+to the disk, since other requests run meanwhile; when the commit fails, the change is undone.
+table_lifecycle.py has the states of a table, catalog_store.py the stored rows.
 
 A deleted table's rows are cleared when its deletion is accepted; its catalog row is deleted by the next
 commit of the catalog after the DELETING status has ended, or at the next start. Its stream is disabled in the
@@ -11,17 +11,24 @@ same commit and stays readable (engine/streams/registry.py).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from faradisc.engine.streams.registry import StreamedTable
-from faradisc.engine.streams.stream import StreamState
-from faradisc.engine.tables.catalog_store import ResourceNumbers
+from faradisc.clock import Clock, Entropy
+from faradisc.engine.catalog_log import CatalogLog, Followed
+from faradisc.engine.sealing.sealers import Sealers
+from faradisc.engine.streams.reading import not_found, parse_arn
+from faradisc.engine.streams.registry import StreamedTable, Streams
+from faradisc.engine.streams.stream import Stream, StreamState
+from faradisc.engine.tables.catalog_store import LAST_RESOURCE_KEY, CatalogStore, ResourceNumbers
 from faradisc.engine.tables.clearing import clear_parts
 from faradisc.engine.tables.definition import TableDefinition
-from faradisc.engine.tables.derived import removed
+from faradisc.engine.tables.derived import DerivedKind, Kinds, LiveParts, removed
+from faradisc.engine.tables.moments import Moments
+from faradisc.engine.tables.names import row_key
 from faradisc.engine.tables.quotas import check_quotas
 from faradisc.engine.tables.state import UNASSIGNED, TableState
 from faradisc.engine.tables.table import Table, provisions_of
@@ -32,22 +39,83 @@ from faradisc.engine.tables.table_lifecycle import (
     new_table,
     start_index_deletions,
 )
-from faradisc.engine.tables.table_lookup import TableLookup
+from faradisc.engine.tables.tables import Tables
+from faradisc.engine.throughput.settings import ThroughputSettings
+from faradisc.engine.throughput.throughput import Throughput
+from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.errors import (
+    InternalServerError,
     LimitExceededException,
     ResourceInUseException,
     ResourceNotFoundException,
     StorageError,
     ValidationException,
 )
-from faradisc.limits import TABLES_MAX
-from faradisc.model.codec.keyspace import STREAMS_PART, parts_of
-from faradisc.storage.api import Batch, Stale
+from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TABLES_MAX
+from faradisc.model.codec.keyspace import CATALOG_PART, STREAMS_PART, parts_of
+from faradisc.storage.api import Batch, Row, Stale, Store
 
+T = TypeVar("T")
+
+ATTEMPTS_MAX = 20
+"""Attempts of a request whose tables other nodes keep changing."""
 EPOCH_BYTES = 7
 
 
-class Catalog(TableLookup):
+class Catalog:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        entropy: Entropy,
+        kinds: Sequence[DerivedKind],
+        *,
+        per_region: bool,
+        transition_ms: int,
+        shard_lifetime_s: float = SHARD_LIFETIME_S,
+        collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX,
+        throughput: ThroughputSettings | None = None,
+        sealers: Sealers | None = None,
+    ) -> None:
+        """kinds: what tables can have beside their items.
+        sealers: those that `store` uses; None: it seals nothing."""
+        self._store = store
+        self._clock = clock
+        self._entropy = entropy
+        self.sealers = sealers or Sealers(clock, entropy)
+        self.log = CatalogLog(store)
+        self.streams = Streams(
+            store,
+            self.log,
+            clock,
+            entropy,
+            partitions=self._partitions_of,
+            transition_ns=transition_ms * 1_000_000,
+            shard_lifetime_s=shard_lifetime_s,
+            sealers=self.sealers,
+        )
+        self.vectors = VectorMemory()
+        self.throughput = Throughput(store, clock, entropy, throughput)
+        self.moments = Moments(clock)
+        live = LiveParts(
+            clock, self.moments, store.shared, self.vectors, self.streams.recorder, collection_bytes_max
+        )
+        self.kinds = Kinds(kinds, live)
+        self.tables = Tables(
+            clock,
+            self.kinds,
+            self.throughput,
+            self.sealers,
+            per_region=per_region,
+            transition_ms=transition_ms,
+        )
+        self._rows = CatalogStore(store, self.log, self.tables.ended)
+        self.change_lock = asyncio.Lock()
+        """Held during a change of the catalog, and while changes of other nodes are taken over."""
+        self._refreshes = 0
+        """Number of refreshes that have ended."""
+        self.log.add(Followed(CATALOG_PART, self._row_keys, self._take_over))
+
     async def load(self) -> None:
         """Reads every table, and finishes the deletions that a crash has interrupted."""
         await self.log.start()
@@ -55,13 +123,73 @@ class Catalog(TableLookup):
         rows = await self._rows.load()
         await self.streams.load()  # after the tables, so that none has a stream that is not known
         for state, version in rows:
-            self._tables[state.namespace, state.name] = self._attach(state, version)
-        for table in list(self._tables.values()):
+            self.tables.put(state, version)
+        for table in list(self.tables.by_name.values()):
             await clear_parts(self._store, self.kinds.dropped_parts(table), if_held=True)
             if table.state.status == "DELETING":
                 await self._clear(table)
-                self._current_state_of(table)
+                self.tables.current(table)
         self.throughput.delete_unattached()
+
+    # --- Other nodes ---
+
+    async def refresh(self) -> None:
+        """Takes over what other nodes have changed before this call."""
+        # Requests that wait together share one: that of the first of them to get the lock.
+        sufficient = self._refreshes + (2 if self.change_lock.locked() else 1)
+        async with self.change_lock:
+            if self._refreshes < sufficient:
+                await self.log.follow()
+                self._refreshes += 1
+
+    async def with_newest(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Returns what `attempt` returns; again, when it has used tables that another node had changed.
+
+        `attempt` must commit at most once. A repeated one is charged again.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            known = self.log.changes
+            try:
+                return await attempt()
+            except Stale:
+                await self.refresh()
+            except (ResourceNotFoundException, ValidationException):
+                await self.refresh()
+                if self.log.changes == known:
+                    raise
+        raise InternalServerError
+
+    def _row_keys(self) -> Iterator[bytes]:
+        """Returns the keys of the catalog's rows that are in memory."""
+        yield LAST_RESOURCE_KEY
+        yield from map(row_key, [*self.tables.by_name, *self.tables.ended])
+
+    def _take_over(self, rows: Sequence[tuple[bytes, Row | None]]) -> None:
+        """Takes over rows of the catalog that another node may have changed. Requires: the change lock."""
+        for key, row in rows:
+            if key != LAST_RESOURCE_KEY:
+                self.tables.take_over(key, row)
+            elif row is not None:
+                self._rows.note_last_resource(*row)
+
+    # --- Streams ---
+
+    def stream(self, arn: str) -> Stream:
+        """Returns the stream with an ARN. Raises ValidationException, ResourceNotFoundException."""
+        arn_region, arn_account, table_name, label = parse_arn(arn)
+        stream = self.streams.find(self.tables.namespace(arn_region, arn_account), table_name, label)
+        if stream is None:
+            raise not_found(arn)
+        return stream
+
+    def streams_of(self, table_name: str | None, region: str, account: str) -> list[Stream]:
+        """Returns the streams of a namespace, or of the tables of one name, by ARN."""
+        return self.streams.listed(self.tables.namespace(region, account), table_name)
+
+    def _partitions_of(self, stream: StreamState) -> Sequence[bytes]:
+        """Returns where the partitions of an open stream's table begin."""
+        table = self.tables.at((stream.namespace, stream.table_name))
+        return [b""] if table is None else table.meter.partition_bounds()
 
     # --- Changes ---
 
@@ -74,12 +202,12 @@ class Catalog(TableLookup):
         """
 
         async def attempt() -> Table:
-            namespace = self.namespace(region, account)
-            present = self._tables.get((namespace, name))
-            if present is not None and self._current_state_of(present, end_early=self.short) is not None:
+            namespace = self.tables.namespace(region, account)
+            present = self.tables.by_name.get((namespace, name))
+            if present is not None and self.tables.current(present, end_early=self.tables.short) is not None:
                 raise ResourceInUseException(f"Table already exists: {name}")
             # `names` is slow, but does not count tables whose deletion has ended.
-            if len(self._tables) >= TABLES_MAX <= len(self.names(region, account)):
+            if len(self.tables.by_name) >= TABLES_MAX <= len(self.tables.names(region, account)):
                 raise LimitExceededException(
                     "Subscriber limit exceeded: Number of tables exceeds the limit of "
                     f"{TABLES_MAX} tables per account"
@@ -96,13 +224,15 @@ class Catalog(TableLookup):
                 region=region,
                 account=account,
                 created_ns=now_ns,
-                status_until_ns=now_ns + self.transition_ns,
+                status_until_ns=now_ns + self.tables.transition_ns,
                 **settings,
             )
             self.kinds.assign(state, numbers)
-            check_quotas(state, None, self._tables.values(), self.throughput.registry(namespace).config)
+            check_quotas(
+                state, None, self.tables.by_name.values(), self.throughput.registry(namespace).config
+            )
             stream = self._new_stream(state, numbers)
-            version = self._rows.deleted.get((namespace, name), 0)
+            version = self.tables.ended.get((namespace, name), 0)
             return await self._commit(state, version, numbers, stream)
 
         return await self._at_its_turn(attempt)
@@ -132,15 +262,15 @@ class Catalog(TableLookup):
             raised: dict[str | None, tuple[int, int]] = {}
             if change(state):
                 raised = state.pending_units()
-                until_ns = self.transition_ns + self.throughput.ready_for(current.meter, raised)
+                until_ns = self.tables.transition_ns + self.throughput.ready_for(current.meter, raised)
                 earlier = state.status == "UPDATING"
                 state.status_until_ns = max(until_ns, state.status_until_ns if earlier else 0)
                 state.status = "UPDATING"
             config = self.throughput.registry(state.namespace).config
-            check_quotas(state, current.state, self._tables.values(), config)
+            check_quotas(state, current.state, self.tables.by_name.values(), config)
             numbers = self._rows.unused_numbers()
             self.kinds.assign(state, numbers)
-            start_index_deletions(state, now_ns + self.transition_ns)
+            start_index_deletions(state, now_ns + self.tables.transition_ns)
             stream = self._new_stream(state, numbers)
             updated = await self._commit_change(current, state, numbers, stream, also)
             self.throughput.prepare(updated.meter, raised, now_ns)
@@ -163,7 +293,7 @@ class Catalog(TableLookup):
     async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
         """Starts to raise the warm throughput of a table (None) or global index. It is available a transition
         after the partitions for it; the table stays ACTIVE."""
-        await self.throughput.raise_warm(table.meter, index, units, self.transition_ns)
+        await self.throughput.raise_warm(table.meter, index, units, self.tables.transition_ns)
 
     async def filled(self, table: Table, also: Batch | None = None) -> None:
         """Makes a table ACTIVE that its owner job has filled; committed together with `also`.
@@ -205,7 +335,7 @@ class Catalog(TableLookup):
             state.owner_job = None
             state.retained_rows = row_owner is not None
             state.status = "DELETING"
-            state.status_until_ns = self._clock.now_ns() + self.transition_ns
+            state.status_until_ns = self._clock.now_ns() + self.tables.transition_ns
             state.stream = None
             numbers = self._rows.unused_numbers()
             deleting = await self._commit_change(current, state, numbers, None, row_owner)
@@ -231,8 +361,8 @@ class Catalog(TableLookup):
         streams, and clears them.
         """
         async with self.change_lock:
-            tables = list(self._tables.values())
-            self._tables.clear()
+            tables = list(self.tables.by_name.values())
+            self.tables.by_name.clear()
             states = [
                 replace(
                     table.state,
@@ -246,7 +376,7 @@ class Catalog(TableLookup):
             ]
             for table, state in zip(tables, states, strict=True):
                 table.successor = table.with_state(state)
-            self.background_index.clear()
+            self.tables.background_index.clear()
             self.throughput.drop_all()
             deleted, without_rows = self._rows.batches_to_drop(states)
             ended_streams, without_streams, stream_parts = self.streams.drop_all()
@@ -265,8 +395,8 @@ class Catalog(TableLookup):
 
     def _present(self, table: Table) -> Table:
         """Returns the table after all earlier changes. Raises ResourceNotFoundException."""
-        present = self._tables.get((table.state.namespace, table.name))
-        current = self._current_state_of(present) if present is not None else None
+        present = self.tables.by_name.get((table.state.namespace, table.name))
+        current = self.tables.current(present) if present is not None else None
         if current is None or current.state.table_id != table.state.table_id:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
         return current
@@ -327,9 +457,9 @@ class Catalog(TableLookup):
             further += self.streams.batches_for(stream)
             stream_before = self.streams.state_of(stream.resource)
             self.streams.put(stream)
-        before = self._tables.get((state.namespace, state.name))
+        before = self.tables.by_name.get((state.namespace, state.name))
         state.epoch = self._new_epoch()
-        table = self._replace(self._attach(state, 0))
+        table = self.tables.put(state, 0)
         if self._store.shared:
             further += table.fences()
             if stream is not None:  # so that a store of several places puts it beside the table
@@ -349,22 +479,12 @@ class Catalog(TableLookup):
             failure = error
         if stream is not None:
             self.streams.take_back(stream.resource, stream_before)
-        self._undo(table, before)
+        self.tables.put_back(table, before)
         raise failure
 
     def _new_epoch(self) -> int:
         """Returns an epoch that no other change has; 0 on the store of one process, which has no epochs."""
         return int.from_bytes(self._entropy.token_bytes(EPOCH_BYTES), "big") if self._store.shared else 0
-
-    def _undo(self, table: Table, before: Table | None) -> None:
-        """Puts back the table before a change whose commit has failed."""
-        name = (table.state.namespace, table.name)
-        del self._tables[name]
-        if before is None or before.state.table_id != table.state.table_id:
-            self.throughput.detach(table.state.table_id)
-            self.sealers.forget(table.state.table_id)
-        if before is not None:
-            self._tables[name] = table.successor = self._attach(before.state, before.version)
 
     async def _clear(self, table: Table) -> None:
         await clear_parts(self._store, table.parts())

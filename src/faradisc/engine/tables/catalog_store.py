@@ -25,14 +25,13 @@ UNKNOWN_VERSION = -1
 class CatalogStore:
     """Belongs to one catalog, which makes one change at a time."""
 
-    def __init__(self, store: Store, log: CatalogLog) -> None:
+    def __init__(self, store: Store, log: CatalogLog, ended: dict[NsName, int]) -> None:
+        """ended: deleted tables with the version of their row, which the next commit deletes."""
         self._store = store
         self._log = log
         self._last_resource = 0
         self._last_resource_version = 0
-        self.deleted: dict[NsName, int] = {}
-        """Tables whose deletion has ended but whose row is still stored, with the version of the row. The
-        next commit deletes these rows."""
+        self._ended = ended
 
     async def load(self) -> list[tuple[TableState, int]]:
         """Returns the state of every table with the version of its row."""
@@ -69,18 +68,20 @@ class CatalogStore:
         if numbers.last != self._last_resource:
             batch.checks.append((LAST_RESOURCE_KEY, self._last_resource_version))
             batch.puts.append((LAST_RESOURCE_KEY, numbers.last.to_bytes(4, "big")))
-        ended = [(row_key(place), of_row) for place, of_row in self.deleted.items() if place != name]
+        ended = [(row_key(place), of_row) for place, of_row in self._ended.items() if place != name]
         batch.checks += ended
         batch.deletes += [row for row, _ in ended]
         batch.log += self._log.entries(CATALOG_PART, [*(row for row, _ in batch.puts), *batch.deletes])
-        deleted, self.deleted = self.deleted, {}
+        taken = dict(self._ended)
+        self._ended.clear()
         before, self._last_resource = self._last_resource, numbers.last
         committed = False
         try:
             committed = not isinstance(await self._store.commit([batch, *further]), Conflict)
         finally:
             if not committed:
-                self.deleted = {**deleted, **self.deleted}
+                for place, of_row in taken.items():
+                    self._ended.setdefault(place, of_row)
                 self._last_resource = before
         if not committed:
             return None
@@ -93,10 +94,10 @@ class CatalogStore:
 
     def batches_to_drop(self, states: Sequence[TableState]) -> tuple[Batch, Batch]:
         """Returns a batch that stores these tables as deleted, and one that deletes their rows and those in
-        `deleted`, which is empty then."""
+        `ended`, which is empty then."""
         rows = [(row_key((state.namespace, state.name)), orjson.dumps(state.to_json())) for state in states]
-        keys = dict.fromkeys([key for key, _ in rows] + [row_key(name) for name in self.deleted])
-        self.deleted = {}
+        keys = dict.fromkeys([key for key, _ in rows] + [row_key(name) for name in self._ended])
+        self._ended.clear()
         entries = self._log.entries(CATALOG_PART, keys)
         return Batch(CATALOG_PART, puts=rows, log=entries), Batch(
             CATALOG_PART, deletes=list(keys), log=entries

@@ -72,9 +72,9 @@ class Sweeper:
         now_ns = self._clock.now_ns()
         if self._store.shared and now_ns >= self._forgotten_ns + HINTS_NS:
             self._forgotten_ns = now_ns
-            for _, expiry in self._catalog.background_index.having(Expiry):
+            for _, expiry in self._catalog.tables.background_index.having(Expiry):
                 expiry.hints.forget()
-        for table, expiry in self._catalog.background_index.having(Expiry):
+        for table, expiry in self._catalog.tables.background_index.having(Expiry):
             if not expires_here(table.derived, table.state.region):
                 continue
             if table.state.status != INACCESSIBLE and expiry.hints.soonest_s <= until_s:

@@ -58,7 +58,7 @@ class _ItemStart:
     def allows(self, backend: Backend, call: Call, decided: Mapping[Any, Any]) -> bool:
         """Whether a cached decision allows the request, which asks for no key or for LeadingKeys only."""
         request, start = call.request, self._start
-        if backend.catalog.named(request["TableName"], call.region, call.account) is not self._table:
+        if backend.tables.named(request["TableName"], call.region, call.account) is not self._table:
             return False
         following = start.next
         if following == LEADING_KEYS and call.values_ok:

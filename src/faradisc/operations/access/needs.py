@@ -64,7 +64,7 @@ def needs_of(backend: Backend, call: Call) -> Iterable[Need]:
 
 def _table_of(backend: Backend, call: Call, name_or_arn: str) -> tuple[str, Table | None]:
     """Returns the ARN of a table, and the table if it exists."""
-    table = backend.catalog.named(name_or_arn, call.region, call.account)
+    table = backend.tables.named(name_or_arn, call.region, call.account)
     if table is not None:
         return table.arn, table
     return name_or_arn if name_or_arn.startswith("arn:") else _own_arn(call, name_or_arn), None
@@ -222,7 +222,7 @@ _FILLING: Final = ("BatchWriteItem", "DeleteItem", "GetItem", "PutItem", "Query"
 def _new_table(backend: Backend, call: Call) -> Iterator[Need]:
     """The account and region of an ARN do not matter: a table is created where the request is signed for."""
     request = call.request
-    _, name = backend.catalog.resolve(request["TableName"], call.region, call.account)
+    _, name = backend.tables.resolve(request["TableName"], call.region, call.account)
     arn = _own_arn(call, name)
     yield Need(call.operation, arn, members=request)
     for member, action in (("Tags", "TagResource"), ("ResourcePolicy", "PutResourcePolicy")):
@@ -236,7 +236,7 @@ def _updated_table(backend: Backend, call: Call) -> Iterator[Need]:
     for update in call.request.get("ReplicaUpdates", ()):
         for kind, members in update.items():
             if kind in ("Create", "Delete") and "RegionName" in members:
-                own, name = backend.catalog.resolve(call.request["TableName"], call.region, call.account)
+                own, name = backend.tables.resolve(call.request["TableName"], call.region, call.account)
                 account = own.partition("/")[0] or call.account
                 arn = f"arn:aws:dynamodb:{members['RegionName']}:{account}:table/{name}"
                 for action in (

@@ -62,7 +62,7 @@ class Places:
         """Returns all tables by the name that people use: with the namespace, if there are several."""
         return {
             f"{table.state.namespace}/{table.name}" if table.state.namespace else table.name: table
-            for table in self._catalog.tables()
+            for table in self._catalog.tables.all()
         }
 
     def _prefixes(self, table: Table) -> list[bytes]:

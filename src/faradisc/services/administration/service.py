@@ -34,7 +34,7 @@ class Administration:
     def _table(self, name: str, region: str, account: str) -> Table:
         """Raises NoSuchTable."""
         try:
-            return self._backend.catalog.for_control(name, region, account)
+            return self._backend.catalog.tables.for_control(name, region, account)
         except ApiError as missing:
             raise NoSuchTable(f"There is no table {name}.") from missing
 
@@ -43,7 +43,7 @@ class Administration:
     def tables(self, region: str, account: str) -> list[dict[str, Any]]:
         """Returns all tables, each with a summary of its throughput."""
         shown = []
-        for name in self._backend.catalog.names(region, account):
+        for name in self._backend.catalog.tables.names(region, account):
             table = self._table(name, region, account)
             shown.append(
                 {
@@ -143,7 +143,7 @@ class Administration:
         """Returns the indexes that are being filled, with their progress."""
         catalog, store = self._backend.catalog, self._backend.store
         filling = []
-        for name in catalog.names(region, account):
+        for name in catalog.tables.names(region, account):
             table = self._table(name, region, account)
             for each in table.derived:
                 if not isinstance(each, IndexEntries) or each.is_filled:

@@ -42,7 +42,7 @@ class ReplicaAutoScaling:
         return target is not None and target.policy is not None
 
     def _target(self, table: TableState, region: str, index: str | None, direction: str) -> Target | None:
-        scope = self._autoscaling.catalog.namespace(region, table.account)
+        scope = self._autoscaling.catalog.tables.namespace(region, table.account)
         return self._autoscaling.targets.find(scope, *_names(table.name, index, direction))
 
     def describe(self, table: TableState, region: str, index: str | None, direction: str) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class ReplicaAutoScaling:
             configuration = deepcopy(policy.configuration)
             policy = ScalingPolicy(policy.name, entropy.uuid(), configuration, now_ns, ids, tracking)
         return Target(
-            self._autoscaling.catalog.namespace(region, target.account),
+            self._autoscaling.catalog.tables.namespace(region, target.account),
             region,
             target.account,
             target.resource_id,

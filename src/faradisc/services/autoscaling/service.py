@@ -32,7 +32,7 @@ class AutoScaling:
 
     def scope(self, call: Call) -> str:
         """Returns the namespace of the caller's tables, in which names of targets are unique."""
-        return self.catalog.resolve("-", call.region, call.account)[0]
+        return self.catalog.tables.resolve("-", call.region, call.account)[0]
 
     def scaled(self, call: Call) -> Scaled:
         """Returns what the request names. Raises ValidationException."""
@@ -47,7 +47,7 @@ class AutoScaling:
         """Raises ValidationException for a table or index that does not exist."""
         resource_id = call.request["ResourceId"]
         try:
-            table = self.catalog.for_control(scaled.table, call.region, call.account)
+            table = self.catalog.tables.for_control(scaled.table, call.region, call.account)
         except ResourceNotFoundException:
             raise ValidationException(f"DynamoDB table does not exist: {resource_id}") from None
         if scaled.index is not None and not any(scaled.index == index.name for index in table.global_indexes):

@@ -90,7 +90,7 @@ class AutoScaler:
         no table or index, one that is created or deleted, or on-demand mode."""
         scaled = target.scaled
         try:
-            table = self.catalog.for_control(scaled.table, target.region, target.account)
+            table = self.catalog.tables.for_control(scaled.table, target.region, target.account)
         except ResourceNotFoundException:
             return None
         if table.state.status not in ("ACTIVE", "UPDATING") or table.state.on_demand:

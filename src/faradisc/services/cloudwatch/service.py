@@ -21,7 +21,7 @@ class CloudWatch:
 
     def scope(self, call: Call) -> str:
         """Returns the namespace of the caller's tables, in which names of alarms are unique."""
-        return self._catalog.resolve("-", call.region, call.account)[0]
+        return self._catalog.tables.resolve("-", call.region, call.account)[0]
 
     async def drop_all(self) -> None:
         self.sources.drop_all()
