@@ -23,11 +23,14 @@ class Agreement:
     """The difference of throttled attempts, in percent of all attempts."""
 
 
-def compare(text: str) -> Agreement:
-    """Runs a plan by both engines with the same numbers of requests."""
+def by_both(text: str) -> tuple[PlanOutcome, PlanOutcome]:
+    """Runs a plan by events and by fluid, with the same numbers of requests."""
     plan = load_plan(dedent(text), "plan.yaml")
-    events = run(plan, engine="events")
-    fluid = run(plan, engine="fluid", arrivals=plan.seed)
+    return run(plan, engine="events"), run(plan, engine="fluid", arrivals=plan.seed)
+
+
+def compare(events: PlanOutcome, fluid: PlanOutcome) -> Agreement:
+    """Returns how far the outcomes of by_both() differ."""
     for outcome in (events, fluid):
         assert_conserved(outcome)
     pairs = zip(_asked_and_served(events), _asked_and_served(fluid), strict=True)

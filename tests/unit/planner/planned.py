@@ -17,6 +17,11 @@ from faradisc.tools.planner.run import Engine, run
 RETRIES = ("none", "standard", "legacy")
 MOST_RETRIES = ("none", "standard", pytest.param("legacy", marks=pytest.mark.slow))
 """Ten attempts of every request take long."""
+FEW_RETRIES = (
+    pytest.param("none", marks=pytest.mark.slow),
+    "standard",
+    pytest.param("legacy", marks=pytest.mark.slow),
+)
 
 
 ENGINES: tuple[Engine, ...] = ("events", "fluid")

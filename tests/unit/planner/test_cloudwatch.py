@@ -94,7 +94,7 @@ def test_a_peak_factor_finds_throttles_that_means_hide(engine: str) -> None:
     plan = (
         "tables: {Orders: {mode: provisioned, read: 100, write: 100, partitions: 1, partition_caps: 200/100}}"
     )
-    minutes = [5400] * 30
+    minutes = [5400] * 10
     flat = outcome(export(series(f"Orders {READS}", *minutes)), engine, plan)
     peaked = outcome(export(series(f"Orders {READS}", *minutes), peak=4), engine, plan)
     assert (flat.totals.throttled, peaked.totals.throttled > 1000) == (0, True)

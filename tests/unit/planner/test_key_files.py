@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 
 from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.plan_file.key_file import KEYS_MAX, read_keys
+from faradisc.tools.planner.plan_file import key_file
+from faradisc.tools.planner.plan_file.key_file import read_keys
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
@@ -94,9 +95,11 @@ def test_a_mistake_names_the_line(lines: list[bytes], said: str) -> None:
     assert str(refused.value).startswith(said)
 
 
-def test_there_is_a_most_of_keys() -> None:
-    with pytest.raises(PlanError, match=f"f:{KEYS_MAX + 1}: more than 1,000,000 different keys"):
-        read_keys("f", (b"%d" % number for number in range(KEYS_MAX + 1)))
+def test_there_is_a_most_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert key_file.KEYS_MAX == 1_000_000
+    monkeypatch.setattr(key_file, "KEYS_MAX", 1_000)
+    with pytest.raises(PlanError, match="f:1001: more than 1,000 different keys"):
+        read_keys("f", (b"%d" % number for number in range(1_001)))
 
 
 def test_a_file_that_is_not_there_names_the_line_of_the_plan() -> None:

@@ -8,6 +8,7 @@ tests/throughput/test_raises_that_split.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import Engine
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from unit.planner.agreement import compare
+from unit.planner.agreement import by_both, compare
 from unit.planner.planned import ENGINES, outcome_of, planned
 
 PLAN = """
@@ -74,27 +75,38 @@ def test_a_switch_of_mode_is_as_quick_as_it_was() -> None:
     assert [at_s for at_s, _ in reported(found)] == [210, 380]
 
 
+def slow(name: str, table: str) -> Any:
+    return pytest.param(table, id=name, marks=pytest.mark.slow)
+
+
 RISING = "{steps: [{at: 0s, rate: 8}, {at: 10m, rate: 17}, {at: 50m, rate: 60}, {at: 70m, rate: 26}]}"
 
 
 @pytest.mark.parametrize(
     "table",
     [
-        "read: 1, write: 20, changes: [{at: 25m, write: 50}, {at: 60m, write: 10}]",
-        "read: 1, write: 20, changes: [{at: 25m, write: 50}, {at: 1520s, write: 120}]",
-        "read: 1, write: 20, auto_scaling: {write: {min: 10, max: 200, target: 70}}",
-        """read: 1, write: 20, auto_scaling: {write: {min: 10, max: 200, target: 70}},
+        slow("changes", "read: 1, write: 20, changes: [{at: 25m, write: 50}, {at: 60m, write: 10}]"),
+        slow(
+            "changes that meet",
+            "read: 1, write: 20, changes: [{at: 25m, write: 50}, {at: 1520s, write: 120}]",
+        ),
+        pytest.param(
+            "read: 1, write: 20, auto_scaling: {write: {min: 10, max: 200, target: 70}}", id="auto scaling"
+        ),
+        slow(
+            "auto scaling of an index too",
+            """read: 1, write: 20, auto_scaling: {write: {min: 10, max: 200, target: 70}},
             indexes: {g: {read: 1, write: 20, projection: all, keys: {uniform: 300},
             auto_scaling: {write: {min: 10, max: 200, target: 70}}}}""",
+        ),
     ],
-    ids=["changes", "changes that meet", "auto scaling", "auto scaling of an index too"],
 )
 @pytest.mark.parametrize("profile", ["aws", pytest.param("classic-2017", marks=pytest.mark.slow)])
 def test_both_engines_see_the_same(table: str, profile: str) -> None:
     text = plan(table, duration="90m", rate=RISING).replace("profile: aws", f"profile: {profile}")
-    assert compare(text).percent <= 1
-    by_events, fluid = outcome_of(text, "events"), outcome_of(text, "fluid", arrivals=1)
-    raised = [[each for each in reported(found) if "refused" not in each[1]] for found in (by_events, fluid)]
+    found = by_both(text)
+    assert compare(*found).percent <= 1
+    raised = [[each for each in reported(outcome) if "refused" not in each[1]] for outcome in found]
     assert raised[0] == raised[1]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from faradisc.tools.planner.run import Engine
-from unit.planner.planned import ENGINES, outcome_of
+from unit.planner.planned import ENGINES, FEW_RETRIES, outcome_of
 
 
 def minutes(engine: Engine, profile: str, retries: str, table: str) -> list[list[float]]:
@@ -30,7 +30,7 @@ def minutes(engine: Engine, profile: str, retries: str, table: str) -> list[list
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("retries", ["none", "standard", "legacy"])
+@pytest.mark.parametrize("retries", FEW_RETRIES)
 @pytest.mark.parametrize(
     ("profile", "table"),
     [
