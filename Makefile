@@ -1,6 +1,7 @@
 # The menu. Every target makes the environment it needs; nothing has to be installed first.
 # What starts servers compiles the modules first: where PYTHONDONTWRITEBYTECODE is set, as in many containers, every
-# start would compile them all again, which takes longer than the rest of it.
+# start would compile them all again, which takes longer than the rest of it. For the same reason pytest may write:
+# what it compiles, with asserts that explain themselves, is more than half of the time until the first test.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -35,7 +36,7 @@ lint-and-types: lint
 	@nice $(MAKE) --no-print-directory types
 
 fast-tests: $(VENV)/.dev
-	$(BIN)/pytest -n 3
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, failovers, the whole corpus, a million hostile requests
 	$(PIP) install -c constraints.txt -e '.[dev,failover]'

@@ -66,14 +66,21 @@ on nodes, as all rejected requests (errors/) are."""
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.config.getoption("--endpoint") is None:
         alone = metafunc.config.getoption("--encrypted") or "memory_server" in metafunc.fixturenames
+        alone |= metafunc.config.getoption("-m") == "not slow" and _is_slow_on_nodes(metafunc.definition.path)
         engines = ["memory"] if alone else ["memory", NODES]
         metafunc.parametrize("engine", engines, indirect=True, scope="session")
 
 
+def _is_slow_on_nodes(path: Path) -> bool:
+    """Whether every test of a module is slow on nodes; the gate does not collect these thousands."""
+    return path.parent.name == "errors" or path.name in ON_ONE_NODE
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     seen: set[tuple[str, ...]] = set()
+    here = f"{Path(__file__).parent}{os.sep}"
     for item in items:
-        if not isinstance(item, pytest.Function) or not item.path.is_relative_to(Path(__file__).parent):
+        if not isinstance(item, pytest.Function) or not str(item.path).startswith(here):
             continue
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         if parameters.get("engine") != NODES:
@@ -82,8 +89,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if reason := NOT_ON_NODES.get(names[0]) or NOT_ON_NODES.get(names[1]):
             item.add_marker(pytest.mark.skip(reason=reason))
         representative = (str(item.path), item.originalname)
-        alone = item.path.parent.name == "errors" or item.path.name in ON_ONE_NODE
-        if alone or representative in seen or SLOW_ON_NODES.intersection(names):
+        if _is_slow_on_nodes(item.path) or representative in seen or SLOW_ON_NODES.intersection(names):
             item.add_marker(pytest.mark.slow)
         seen.add(representative)
 

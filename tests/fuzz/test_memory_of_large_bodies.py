@@ -7,6 +7,7 @@ import http.client
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from time import gmtime, strftime
 from urllib.parse import urlsplit
@@ -18,16 +19,26 @@ from fixtures.served import Server
 BODIES = 200
 WARM = 20
 GROWTH_KB_MAX = 64 * 1024
-BODY = b'{"filler":"' + b"x" * 15_000_000 + b'"}'
-PACKED = gzip.compress(b"".join(b"%d," % number for number in range(2_100_000)), compresslevel=1)
-KINDS = {
-    "accepted": ("application/x-amz-json-1.0", "ListTables", BODY),
-    "rejected": ("application/x-amz-json-1.0", "Scan", BODY),
-    "no JSON": ("application/x-amz-json-1.0", "Scan", BODY[:-1]),
-    "compressed": ("application/x-amz-json-1.0", "Scan", PACKED),
-    "CBOR": ("application/cbor", "", b"\x7a" + (15_000_000).to_bytes(4, "big") + b"x" * 15_000_000),
-    "a form": ("application/x-www-form-urlencoded", "", b"Version=2010-08-01&x=" + b"x" * 15_000_000),
+SIZE = 15_000_000
+
+
+def filled() -> bytes:
+    return b'{"filler":"' + b"x" * SIZE + b'"}'
+
+
+def packed() -> bytes:
+    return gzip.compress(b"".join(b"%d," % number for number in range(2_100_000)), compresslevel=1)
+
+
+KINDS: dict[str, tuple[str, str, Callable[[], bytes]]] = {
+    "accepted": ("application/x-amz-json-1.0", "ListTables", filled),
+    "rejected": ("application/x-amz-json-1.0", "Scan", filled),
+    "no JSON": ("application/x-amz-json-1.0", "Scan", lambda: filled()[:-1]),
+    "compressed": ("application/x-amz-json-1.0", "Scan", packed),
+    "CBOR": ("application/cbor", "", lambda: b"\x7a" + SIZE.to_bytes(4, "big") + b"x" * SIZE),
+    "a form": ("application/x-www-form-urlencoded", "", lambda: b"Version=2010-08-01&x=" + b"x" * SIZE),
 }
+"""Type, operation and how to make the body, of each kind."""
 
 
 def _resident_kb(pid: int) -> int:
@@ -46,7 +57,8 @@ def test_memory_stays_flat(kind: str, auth: str, tmp_path: Path) -> None:
         keys = ["--credentials-file", str(tmp_path / "keys")]
         subprocess.run([sys.executable, "-m", "faradisc", "credentials", "add", *keys], check=True)
         options += ["--auth", "strict", *keys]
-    content_type, operation, body = KINDS[kind]
+    content_type, operation, make = KINDS[kind]
+    body = make()
     moment = strftime("%Y%m%dT%H%M%SZ", gmtime())
     headers = {
         "Content-Type": content_type,
