@@ -83,13 +83,13 @@ NUMBERS = (
     253_402_300_799,
 )
 EXPRESSIONS = (
-    *("m1^1000", "m1/0", "-m1^0.5", "SUM(METRICS())", "FILL(m1,REPEAT)", "RATE(m2)", "IF(m1>0,m2,0)", "e1"),
+    *("m1^1000", "m1/0", "-m1^0.5", "SUM([m1,m2])", "FILL(m1,REPEAT)", "RATE(m2)", "IF(m1>0,m2,0)", "e1"),
     *(
         "STDDEV(m1)",
         "LOG(m1-5)",
         "m1*1e308*1e308",
         "TIME_SERIES(5)",
-        "SORT(METRICS(),AVG,DESC)",
+        "METRICS()",
         "[m1,m2]",
         "((((",
     ),

@@ -191,7 +191,8 @@ REFUSED: dict[str, tuple[dict[str, Any], float, str]] = {
     "a search": (
         {"Metrics": [{"Id": "e", "Expression": "SUM(SEARCH('reads', 'Sum', 60))"}]},
         1,
-        "Error in expression \"SUM(SEARCH('reads', 'Sum', 60))\": an alarm cannot watch what a SEARCH finds",
+        "Error in expression \"SUM(SEARCH('reads', 'Sum', 60))\": the function SEARCH is not "
+        "offered by this version of Faradisc",
     ),
     "too many": (
         {"Metrics": [{**_METRIC, "Id": f"m{n}", "ReturnData": not n} for n in range(11)]},

@@ -386,20 +386,11 @@ DATA_REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
         {},
         "Id a is a number, not a time series",
     ),
-    "a search without end": (
-        [{"Id": "a", "Expression": "SEARCH('{AWS/DynamoDB', 'Sum', 300)"}],
+    "a search": (
+        [{"Id": "a", "Expression": "SEARCH('reads', 'Sum', 300)"}],
         {},
-        "Error in search '{AWS/DynamoDB': } is expected",
-    ),
-    "a search for an unknown statistic": (
-        [{"Id": "a", "Expression": "SEARCH('reads', 'Median', 300)"}],
-        {},
-        "The statistic Median is not offered by this version of Faradisc.",
-    ),
-    "a search without period": (
-        [{"Id": "a", "Expression": "SEARCH('reads', 'Sum', 0)"}],
-        {},
-        "Period must be 1, 5, 10, 20, 30 or a multiple of 60 seconds, not 0",
+        "Error in expression \"SEARCH('reads', 'Sum', 300)\": the function SEARCH is not offered by this "
+        "version of Faradisc",
     ),
     "too much": (
         [query(f"m{number}") for number in range(100)],
@@ -416,34 +407,6 @@ def test_refused_metric_queries(
 ) -> None:
     with refused("ValidationError", text):
         data(services, *queries, **more)
-
-
-def results(services: Services, expression: str, **more: Any) -> dict[str, list[float]]:
-    """Values by label, of a query `e` with this expression."""
-    found = data(services, {"Id": "e", "Expression": expression, **more})["MetricDataResults"]
-    assert {result["Id"] for result in found} <= {"e"}
-    return {result["Label"]: result["Values"] for result in found}
-
-
-CONSUMED = '{AWS/DynamoDB,TableName} MetricName="ConsumedReadCapacityUnits"'
-
-
-def test_a_search_finds_the_metrics_of_all_tables(read: Services) -> None:
-    """As dashboards do it: tables that are made later are found without a change."""
-    assert results(read, f"SEARCH('{CONSUMED}', 'Sum', 60)") == {"ConsumedReadCapacityUnits": [120, 300, 0]}
-    read.create("Quiet")
-    read.minutes(1, lambda minute: 1)
-    both = results(read, f"SEARCH('{CONSUMED}', 'Sum', 60)")
-    assert set(both) == {"Orders", "Quiet"} and both["Orders"] == [120, 300, 0, 60]
-    assert set(results(read, f"SEARCH('{CONSUMED}', 'Sum', 60)", Label="used")) == {
-        "used Orders",
-        "used Quiet",
-    }
-    sums = results(read, f"SUM(SEARCH('{CONSUMED}', 'Sum', 60))")
-    assert sums["e"][:2] == [120, 300]
-    assert set(results(read, f"SORT(SEARCH('{CONSUMED}', 'Sum', 60), SUM, DESC, 1)")) == {"Orders"}
-    assert results(read, "SEARCH('{AWS/DynamoDB,TableName} MetricName=\"Nothing\"', 'Sum', 60)") == {}
-    assert sum(results(read, f"FILL(SEARCH('{CONSUMED}', 'Sum', 300), 0)")["Orders"]) == 480
 
 
 def test_an_array_is_as_many_results(read: Services) -> None:

@@ -3,7 +3,7 @@
     service       the service, with which operations work
     sources       the metrics of tables, and those that clients put
     statistics    the names of statistics, and their values at a point
-    queries       metric queries; arithmetic and series_math: metric math; search: SEARCH
+    queries       metric queries; arithmetic and series_math: metric math
     alarm, alarms, reasons
                   one alarm; all of them, with their history; the words for their states
     evaluation    the background job that evaluates alarms

@@ -1,16 +1,14 @@
 """Metric math: reads an expression and calculates it on the way.
 
-    + - * / ^  - (sign)  == != < <= > >=  && ||        [m1, m2]   METRICS()   METRICS("prefix")
+    + - * / ^  - (sign)  == != < <= > >=  && ||        [m1, m2]
     ABS CEIL FLOOR LOG LOG10                           of each value
     AVG MAX MIN STDDEV SUM                             of a series: a number; of an array: a series
     DIFF RATE RUNNING_SUM FILL IF TIME_SERIES          series of series
     DATAPOINT_COUNT FIRST LAST METRIC_COUNT PERIOD     numbers, or a member of an array
-    SEARCH('terms', 'statistic', period)               an array of the metrics found (search.py)
-    SORT(array, AVG|MAX|MIN|SUM, ASC|DESC[, count])    members in order of a function of them
-    SLICE(array, first[, end])   REMOVE_EMPTY(array)   some of the members
 
-Other functions (ANOMALY_DETECTION_BAND, SELECT ...) are rejected. The cost of an expression is bounded: its
-depth, and the number of values read. What operators and functions do is in series_math.py.
+Other functions (SEARCH, SORT, METRICS, ANOMALY_DETECTION_BAND ...) are rejected: an expression names its
+metrics. The cost of an expression is bounded: its depth, and the number of values read. What operators and
+functions do is in series_math.py.
 
 Source: CloudWatch's user guide, "Using metric math"; the functions' documented meaning.
 """
@@ -19,7 +17,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,10 +29,7 @@ from faradisc.services.cloudwatch.series_math import (
     Value,
     ValueBudget,
 )
-from faradisc.services.cloudwatch.tokens import SEARCH_PERIOD_S, tokens, whole
-
-Search = Callable[[str, str, int], Array]
-"""Finds metrics by terms, with a statistic and a period in seconds. Raises ValidationException."""
+from faradisc.services.cloudwatch.tokens import tokens
 
 DEPTH_MAX: Final = 40
 
@@ -55,14 +50,10 @@ class Surroundings:
 
     values: Mapping[str, Value]
     """By id, those of expressions included."""
-    metrics: Sequence[str]
-    """The ids that are metrics, in the request's order."""
     periods_s: Mapping[str, int]
     """Of metrics."""
     times: Sequence[int]
     """Beginnings of all periods of the request."""
-    search: Search | None = None
-    """None where an expression must not search: in alarms."""
 
 
 def calculate(text: str, surroundings: Surroundings, work: ValueBudget) -> Value:
@@ -163,12 +154,6 @@ class _Reader:
     # --- Functions ---
 
     def _function(self, name: str) -> Value:
-        if name == "METRICS":
-            return self._metrics()
-        if name == "SEARCH":
-            return self._search()
-        if name == "SORT":
-            return self._sort()
         if name == "PERIOD":
             return self._period()
         if name == "FILL":
@@ -176,51 +161,6 @@ class _Reader:
         if name not in FUNCTIONS:
             self._refuse(f"the function {name} is not offered by this version of Faradisc")
         return self._math.call(name, self._list(")"))
-
-    def _metrics(self) -> Array:
-        kind, token = self._tokens[self._at]
-        part = ""
-        if kind == "text":
-            part = token[1:-1]
-            self._at += 1
-        self._expect(")")
-        ids = [id_ for id_ in self._around.metrics if part in id_]
-        return Array([self._math.series(self._around.values[id_]) for id_ in ids], ids)
-
-    def _quoted(self) -> str:
-        kind, token = self._next()
-        if kind != "text":
-            self._refuse("a text in quotes is expected")
-        return token[1:-1]
-
-    def _whole(self) -> int:
-        number = whole(self._next()[1])
-        if number is None:
-            self._refuse("a whole number is expected")
-        return number
-
-    def _search(self) -> Array:
-        """SEARCH('terms', 'statistic'[, period])"""
-        if self._around.search is None:
-            self._refuse("an alarm cannot watch what a SEARCH finds")
-        terms = self._quoted()
-        self._expect(",")
-        statistic = self._quoted()
-        period_s = self._whole() if self._take(",") else SEARCH_PERIOD_S
-        self._expect(")")
-        return self._around.search(terms, statistic, period_s)
-
-    def _sort(self) -> Array:
-        array = self._math.array(self._expression(0))
-        self._expect(",")
-        _, function = self._next()
-        self._expect(",")
-        _, order = self._next()
-        if function not in ("AVG", "MAX", "MIN", "SUM") or order not in ("ASC", "DESC"):
-            self._refuse("SORT takes an array, AVG, MAX, MIN or SUM, ASC or DESC, and a count")
-        count = self._whole() if self._take(",") else None
-        self._expect(")")
-        return self._math.sort(array, function, order, count)
 
     def _period(self) -> float:
         kind, name = self._next()

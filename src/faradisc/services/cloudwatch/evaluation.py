@@ -94,11 +94,11 @@ class Evaluator:
                 watched_series,
             )
 
-            queries = queries_of(settings["Metrics"], alarm.scope)
             try:
+                queries = queries_of(settings["Metrics"], alarm.scope)
                 return dict(watched_series(self._sources, queries, start_ns, end_ns))
             except ValidationException:
-                return {}  # the expression has no series for the values of this time
+                return {}  # no series for the values of this time, or a function that is offered no more
         metric = MetricName(
             alarm.scope,
             settings["Namespace"],

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.errors import ValidationException
-from faradisc.services.cloudwatch.arithmetic import Search, Surroundings, calculate
+from faradisc.services.cloudwatch.arithmetic import Surroundings, calculate
 from faradisc.services.cloudwatch.series_math import Array, Series, Value, ValueBudget
 from faradisc.services.cloudwatch.sources import MetricName, Sources, dimensions_of
 from faradisc.services.cloudwatch.statistics import is_statistic, value_of
-from faradisc.services.cloudwatch.tokens import names_in, search_periods
+from faradisc.services.cloudwatch.tokens import names_in
 
 QUERIES_MAX: Final = 500
 SHORT_PERIODS_S: Final = (1, 5, 10, 20, 30)
@@ -79,7 +79,6 @@ def _query(raw: Mapping[str, Any], scope: str, ids: set[str]) -> Query:
     if "Expression" in raw:
         text = raw["Expression"]
         named = names_in(text)
-        needs = ids if "METRICS" in named else named & ids
         if "Period" in raw:
             checked_period(raw["Period"])
         return Query(
@@ -88,7 +87,7 @@ def _query(raw: Mapping[str, Any], scope: str, ids: set[str]) -> Query:
             returned,
             bool(label),
             expression=text,
-            needs=frozenset(needs - {id_}) | (named & {id_}),
+            needs=frozenset(named & ids),
         )
     return _metric_query(raw["MetricStat"], id_, label, returned, scope)
 
@@ -116,26 +115,18 @@ def _metric_query(stat: Mapping[str, Any], id_: str, label: str | None, returned
 
 
 def _in_order(queries: list[Query]) -> list[Query]:
-    """Returns the queries, each after those it needs. METRICS() needs metrics, not expressions. Raises
-    ValidationException for a circle."""
-    metrics = {query.id for query in queries if query.metric is not None}
-    done = set(metrics)
+    """Returns the queries, each after those it needs. Raises ValidationException for a circle."""
+    done = {query.id for query in queries if query.metric is not None}
     ordered = [query for query in queries if query.metric is not None]
     waiting = [query for query in queries if query.metric is None]
     while waiting:
-        ready = [query for query in waiting if _needed(query, metrics) <= done]
+        ready = [query for query in waiting if query.needs <= done]
         if not ready:
             raise ValidationException("The expressions of MetricDataQueries depend on each other")
         ordered += ready
         done.update(query.id for query in ready)
         waiting = [query for query in waiting if query.id not in done]
     return ordered
-
-
-def _needed(query: Query, metrics: set[str]) -> set[str]:
-    """Returns the ids that an expression needs: METRICS() needs every metric, and no expression."""
-    assert query.expression is not None
-    return set(query.needs) & (metrics | names_in(query.expression))
 
 
 def times_between(start_ns: int, end_ns: int, period_s: int) -> list[int]:
@@ -145,30 +136,19 @@ def times_between(start_ns: int, end_ns: int, period_s: int) -> list[int]:
 
 
 def evaluate(
-    sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int, scope: str | None = None
+    sources: Sources, queries: Sequence[Query], start_ns: int, end_ns: int
 ) -> dict[str, Series | Array]:
-    """Returns the points of every returned query by id, oldest first. Raises ValidationException.
-
-    scope: where a SEARCH finds metrics; None: an expression must not search.
-    """
+    """Returns the points of every returned query by id, oldest first. Raises ValidationException."""
     values: dict[str, Value] = {}
     periods = {query.id: query.period_s for query in queries if query.metric is not None}
-    searched = [
-        checked_period(period_s)
-        for query in queries
-        if query.expression is not None
-        for period_s in search_periods(query.expression)
-    ]
-    times = times_between(start_ns, end_ns, min([*periods.values(), *searched], default=60))
-    metrics = [query.id for query in queries if query.metric is not None]
+    times = times_between(start_ns, end_ns, min(periods.values(), default=60))
     work = ValueBudget()
-    search = None if scope is None else _search_in(sources, scope, start_ns, end_ns, work)
     for query in queries:
         if query.metric is not None:
             values[query.id] = _points(sources, query, start_ns, end_ns)
         else:
             assert query.expression is not None
-            surroundings = Surroundings(values, metrics, periods, times, search)
+            surroundings = Surroundings(values, periods, times)
             values[query.id] = calculate(query.expression, surroundings, work)
     found: dict[str, Series | Array] = {}
     for query in queries:
@@ -187,31 +167,6 @@ def watched_series(sources: Sources, queries: Sequence[Query], start_ns: int, en
     if isinstance(value, Array):
         raise ValidationException(f"Id {id_} is an array, not a time series")
     return value
-
-
-def _search_in(sources: Sources, scope: str, start_ns: int, end_ns: int, work: ValueBudget) -> Search:
-    """Returns the function SEARCH, which finds metrics in order of their names."""
-
-    def search(terms: str, statistic: str, period_s: int) -> Array:
-        from faradisc.services.cloudwatch.search import FOUND_MAX, condition_of, labels_of  # noqa: PLC0415 - few search
-
-        if not is_statistic(statistic):
-            raise ValidationException(
-                f"The statistic {statistic} is not offered by this version of Faradisc."
-            )
-        if not period_s:
-            raise ValidationException("Period must be 1, 5, 10, 20, 30 or a multiple of 60 seconds, not 0")
-        condition = condition_of(terms)
-        listed = [metric for metric, _ in sources.listed(scope) if condition(metric)]
-        chosen = sorted(listed, key=lambda metric: (metric.namespace, metric.name, metric.dimensions))
-        members = []
-        for metric in chosen[:FOUND_MAX]:
-            query = Query("", "", True, False, metric, statistic, checked_period(period_s))
-            work.spend((end_ns - start_ns) // (query.period_s * SECOND_NS))
-            members.append(_points(sources, query, start_ns, end_ns))
-        return Array(members, labels_of(chosen[:FOUND_MAX]))
-
-    return search
 
 
 def _points(sources: Sources, query: Query, start_ns: int, end_ns: int) -> Series:

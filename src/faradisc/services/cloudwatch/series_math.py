@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final, NoReturn
@@ -33,10 +33,6 @@ class Array:
 
     def map(self, calculation: Callable[[Series], Series]) -> Array:
         return Array([calculation(member) for member in self.members], self.labels)
-
-    def pick(self, positions: Iterable[int]) -> Array:
-        chosen = list(positions)
-        return Array([self.members[at] for at in chosen], [self.labels[at] for at in chosen])
 
 
 Value = float | Series | Array
@@ -94,7 +90,7 @@ OF_MANY: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 }
 FUNCTIONS: Final = frozenset(
     {*_OF_EACH, *OF_MANY, "IF", "DIFF", "RATE", "RUNNING_SUM", "TIME_SERIES"}
-    | {"DATAPOINT_COUNT", "METRIC_COUNT", "FIRST", "LAST", "SLICE", "REMOVE_EMPTY"}
+    | {"DATAPOINT_COUNT", "METRIC_COUNT", "FIRST", "LAST"}
 )
 """Functions whose arguments are values."""
 
@@ -179,8 +175,6 @@ class Calculator:
         """Calculates one of FUNCTIONS."""
         if name == "IF":
             return self._if(arguments)
-        if name == "SLICE":
-            return self._slice(arguments)
         if len(arguments) != 1:
             self.refuse("one argument is expected")
         value = arguments[0]
@@ -197,7 +191,6 @@ class Calculator:
             "METRIC_COUNT": lambda value: float(len(value.members)) if isinstance(value, Array) else 1.0,
             "FIRST": lambda value: self._member(value, 0),
             "LAST": lambda value: self._member(value, -1),
-            "REMOVE_EMPTY": self._remove_empty,
         }
         return functions[name](value)
 
@@ -261,37 +254,11 @@ class Calculator:
         self._work.spend(len(self._times))
         return dict.fromkeys(self._times, self.number(value))
 
-    def _slice(self, arguments: list[Value]) -> Value:
-        """SLICE(array, first[, end]). Without an end, one series."""
-        if len(arguments) not in (2, 3):
-            self.refuse("SLICE takes two or three arguments")
-        array = self.array(arguments[0])
-        first, *ends = (int(self.number(argument)) for argument in arguments[1:])
-        if not ends:
-            return self._member(array, first)
-        return array.pick(range(len(array.members))[first : ends[0]])
-
     def _member(self, value: Value, position: int) -> Series:
         members = self.array(value).members
         if not -len(members) <= position < len(members):
             self.refuse(f"the array has {len(members)} members")
         return members[position]
-
-    def _remove_empty(self, value: Value) -> Array:
-        array = self.array(value)
-        return array.pick(at for at, member in enumerate(array.members) if member)
-
-    def sort(self, value: Value, function: str, order: str, count: int | None) -> Array:
-        """SORT(array, function, ASC|DESC[, count]). Members without points come last."""
-        array = self.array(value)
-        self._work.spend(sum(map(len, array.members)))
-        sign = 1 if order == "ASC" else -1
-
-        def rank(at: int) -> tuple[bool, float]:
-            values = list(array.members[at].values())
-            return not values, sign * OF_MANY[function](values) if values else 0.0
-
-        return array.pick(sorted(range(len(array.members)), key=rank)[:count])
 
     def fill(self, value: Value, filling: float | None) -> Value:
         """FILL(value, filling): a value at every time; None repeats the value before."""

@@ -53,7 +53,7 @@ async def get_metric_data(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
         raise ValidationException(
             f"You have requested up to {asked:,} datapoints, which exceeds the limit of {PERIODS_MAX:,}."
         )
-    found = evaluate(cloudwatch.sources, queries, start_ns, end_ns, scope)
+    found = evaluate(cloudwatch.sources, queries, start_ns, end_ns)
     newest_first = request.get("ScanBy", "TimestampDescending") == "TimestampDescending"
     listed = {query["Id"]: scope for scope, query in enumerate(request["MetricDataQueries"])}
     returned = sorted((query for query in queries if query.returned), key=lambda query: listed[query.id])
