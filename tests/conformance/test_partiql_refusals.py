@@ -37,12 +37,17 @@ def cases() -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("source", "statement", "text"), cases(), ids=[case[1][:80] for case in cases()])
-def test_invalid_statements_are_rejected(library: Library, source: str, statement: str, text: str) -> None:
-    with refused("ValidationException") as caught:
-        library.run(statement)
-    assert caught.value.response["Error"]["Message"] == text, source
-    assert library.get("people", id="p1") == PEOPLE[0]
+def test_invalid_statements_are_rejected(library: Library) -> None:
+    found = cases()
+    assert len(found) > 200
+    wrong: list[tuple[str, ...]] = []
+    for source, statement, text in found:
+        with refused("ValidationException") as caught:
+            library.run(statement)
+        said = caught.value.response["Error"]["Message"]
+        if said != text or library.get("people", id="p1") != PEOPLE[0]:
+            wrong.append((source, statement, text, said))
+    assert wrong == []
 
 
 def operands(operator: str, count: int) -> str:

@@ -17,7 +17,7 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
 
 from fixtures.clients import http_client
-from fixtures.in_process import CONFIG
+from fixtures.direct_client import CONFIG
 from fixtures.schemas import everything, item, schema
 from fixtures.served import Server
 from fixtures.streamed import Streamed, replay

@@ -27,7 +27,7 @@ from rich.progress import Progress
 from faradisc.local import LocalDatabase
 from faradisc.model.values.size import item_size
 from fixtures.answers import watch
-from fixtures.in_process import CONFIG
+from fixtures.direct_client import CONFIG
 from fixtures.served import Server
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from faradisc.services.administration.throughput import AdminError
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore
-from fixtures.in_process import CONFIG
+from fixtures.direct_client import CONFIG
 from fixtures.regions import AP, EU, REGIONS, TABLE, US, Regions
 
 

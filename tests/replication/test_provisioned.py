@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faradisc.local import LocalDatabase
-from fixtures.in_process import CONFIG
+from fixtures.direct_client import CONFIG
 from fixtures.regions import AP, EU, REGIONS, TABLE, US, Regions
 from fixtures.schemas import invalid, schema
 

@@ -136,15 +136,16 @@ def test_v128_the_fifth_scale_in_waits_for_the_budget(scaled: Services) -> None:
 # --- More of section 2.13 -------------------------------------------------------------------------
 
 
-def test_a_day_of_traffic(services: Services) -> None:
-    """Busy and quiet hours: capacity follows, and each change is an activity.
+@pytest.mark.parametrize("minutes", [30, pytest.param(480, marks=pytest.mark.slow)])
+def test_a_day_of_traffic(services: Services, minutes: int) -> None:
+    """Quiet, busy and quiet again: capacity follows, and each change is an activity.
 
     400 units a minute are 6.7 a second and need 10 at 70 %; 100 a minute need 3.
     """
     services.create()
     services.track(services.register(minimum=1))
-    for hour in range(24):
-        services.minutes(60, (400 if 8 <= hour < 20 else 100) / 60)
+    for units in (100, 400, 100):
+        services.minutes(minutes, units / 60)
     reported = [
         activity["Description"].split()[-1].rstrip(".") for activity in reversed(services.activities())
     ]

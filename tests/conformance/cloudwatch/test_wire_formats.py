@@ -25,7 +25,7 @@ from faradisc.operations.call import Call
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.services.cloudwatch import registry
-from fixtures.in_process import CONFIG
+from fixtures.direct_client import CONFIG
 from fixtures.other_services import MONITORING, Services, client_speaking
 from fixtures.served import Server
 
