@@ -43,6 +43,7 @@ test-slow: $(VENV)/.dev  ## the long runs: crash rounds, failovers, the whole co
 	$(BIN)/pytest -m slow -n 2
 	$(BIN)/pytest -m hypothesis --hypothesis-profile=full -n 2
 	$(BIN)/pytest tests/conformance --encrypted -n 2
+	$(BIN)/pytest tests/conformance --late -n 2
 
 HOURS ?= 1
 simulate: $(VENV)/.dev  ## crashes and faults from one seed after the other, for HOURS (1)

@@ -17,6 +17,7 @@ pytest_plugins = [
     "fixtures.schemas",
     "fixtures.stepped",
     "fixtures.encrypted",
+    "fixtures.late_reads",
     "fixtures.exchanging",
     "fixtures.served",
     "fixtures.cluster",
@@ -41,6 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--encrypted", action="store_true", help="encrypt every table of a database in this process"
+    )
+    parser.addoption(
+        "--late", action="store_true", help="make every read of a database in this process late, or strong"
     )
     parser.addoption(
         "--nodes-seed",

@@ -32,6 +32,8 @@ from faradisc.engine.replication.links import Links
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.counted_sizes import CountedSizes, UsageReader
+from faradisc.engine.tables.late import LateReads
 from faradisc.engine.throughput.request_counter import RequestCounter, log_slow
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
@@ -80,6 +82,13 @@ class Settings:
     replication_lag_ms: float = 0.0
     """Mean time that a write takes to another replica of its global table."""
     replication_seed: int = 0
+    eventual_lag_ms: float = 0.0
+    """How late eventually consistent reads and those of global indexes may be, at most."""
+    eventual_lag_tables: str = ""
+    """Other lags of single tables: "Orders=500,Logs=0"."""
+    eventual_lag_seed: int = 0
+    size_interval_s: float = 0.0
+    """How often the counts and sizes in descriptions of tables are taken; 0: they are current."""
     transition_ms: int = 5
     """How long a table is CREATING, UPDATING or DELETING."""
     conflict_rate: float = 0.0
@@ -130,6 +139,7 @@ class Database:
         settings: Settings,
         cluster: Cluster | None = None,
         places: RoutedStore | None = None,
+        jobs: tuple[Job, ...] = (),
     ) -> None:
         self.backend = backend
         """The parts of the database: store, catalog, clock, exchange, backups and the others."""
@@ -161,6 +171,7 @@ class Database:
             Job("deleted tables", catalog.tables.end_deletions),
             Job("throughput", catalog.throughput.step),
             Job("check", self.checks.step),
+            *jobs,
         )
         self._keeping_up = Workers(())
         throughput = catalog.throughput.background
@@ -286,6 +297,9 @@ class Database:
             collection_bytes_max=settings.collection_bytes_max,
             throughput=parse_throughput(settings.throughput, settings.throughput_tables),
             sealers=sealers,
+            late=LateReads(
+                clock, settings.eventual_lag_ms, settings.eventual_lag_tables, settings.eventual_lag_seed
+            ),
         )
         encryption = Encryption(store, catalog, clock, entropy, keys)
         await catalog.load()
@@ -309,6 +323,12 @@ class Database:
         await links.load()
         regions = tuple(filter(None, map(str.strip, settings.regions.split(","))))
         replicas = Replicas(store, catalog, clock, links, regions=regions, encryption=encryption)
+        sizes: UsageReader = store
+        counting: tuple[Job, ...] = ()
+        if settings.size_interval_s:
+            sizes = counted = CountedSizes(store, catalog.tables.all, clock, settings.size_interval_s)
+            counting = (Job("counts and sizes", counted.step),)
+            await counted.step()
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
             store,
@@ -324,11 +344,12 @@ class Database:
             periods,
             encryption,
             replicas,
+            sizes,
             ConflictInjector(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
             yield_control=settings.yield_control,
         )
-        database = cls(backend, settings, cluster, places)
+        database = cls(backend, settings, cluster, places, counting)
         database.engine = engine
         await database.other_services.load()
         if cluster is not None:

@@ -65,8 +65,9 @@ on nodes, as all rejected requests (errors/) are."""
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.config.getoption("--endpoint") is None:
-        alone = metafunc.config.getoption("--encrypted") or "memory_server" in metafunc.fixturenames
-        alone |= metafunc.config.getoption("-m") == "not slow" and _is_slow_on_nodes(metafunc.definition.path)
+        option = metafunc.config.getoption
+        alone = option("--encrypted") or option("--late") or "memory_server" in metafunc.fixturenames
+        alone |= option("-m") == "not slow" and _is_slow_on_nodes(metafunc.definition.path)
         engines = ["memory"] if alone else ["memory", NODES]
         metafunc.parametrize("engine", engines, indirect=True, scope="session")
 

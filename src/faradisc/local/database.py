@@ -33,7 +33,10 @@ from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.storage.api import Store
 from faradisc.storage.immediate import run
 
-LIMITS = ("conflict_rate", "conflict_seed", "throughput", "throughput_tables")
+LIMITS = (
+    *("conflict_rate", "conflict_seed", "throughput", "throughput_tables"),
+    *("eventual_lag_ms", "eventual_lag_tables", "eventual_lag_seed"),
+)
 """Settings that a fork may have of its own."""
 
 
@@ -55,6 +58,10 @@ class LocalDatabase:
         regions: Iterable[str] = (),
         replication_lag_ms: float = 0.0,
         replication_seed: int = 0,
+        eventual_lag_ms: float = 0.0,
+        eventual_lag_tables: str = "",
+        eventual_lag_seed: int = 0,
+        size_interval_s: float = 0.0,
         transition_ms: int = 0,
         ttl_delay_s: float = TTL_DELAY_S,
         shard_lifetime_s: float = Settings().shard_lifetime_s,
@@ -78,6 +85,10 @@ class LocalDatabase:
         per_region: keep the tables of each region apart, as the service does.
         regions: those that exist, each with its own tables, for replicas of global tables; default: any.
         replication_lag_ms: mean time that a write takes to another replica, drawn from replication_seed.
+        eventual_lag_ms: how late eventually consistent reads and those of global indexes may be, drawn from
+        eventual_lag_seed; GetRecords is by exactly this. eventual_lag_tables: other lags of single tables,
+        "Orders=500,Logs=0".
+        size_interval_s: how often the counts and sizes in descriptions are taken; 0: they are current.
         ttl_delay_s: how long an item outlives its time to live; `expire_now` deletes at once.
         shard_lifetime_s: after how long the open shards of a stream close and their children open.
         conflict_rate: share of writes and transactions rejected with a conflict, 0 to 1, to test retries.
@@ -109,6 +120,10 @@ class LocalDatabase:
             regions=",".join(regions),
             replication_lag_ms=replication_lag_ms,
             replication_seed=replication_seed,
+            eventual_lag_ms=eventual_lag_ms,
+            eventual_lag_tables=eventual_lag_tables,
+            eventual_lag_seed=eventual_lag_seed,
+            size_interval_s=size_interval_s,
             transition_ms=transition_ms,
             ttl_delay_s=ttl_delay_s,
             shard_lifetime_s=shard_lifetime_s,
@@ -171,7 +186,7 @@ class LocalDatabase:
         a table, so the cost depends on the number of tables, not of items.
 
         clock: default: that of this database, so a test that moves it moves both.
-        limits: conflict_rate, conflict_seed, throughput, throughput_tables, where they are others.
+        limits: settings of this class that are others: those of conflicts, throughput and late reads.
 
         Raises ValueError for a database in a directory, whose files have one owner. Raises
         TypeError for another limit.
@@ -294,6 +309,12 @@ class LocalDatabase:
         """Lets what waits between two regions pass."""
         with self._exclusive():
             run_whole(self.database.backend.replicas.links.heal, region, other)
+
+    def late_reads(self, **wanted: Any) -> dict[str, Any]:
+        """Changes how late reads are from now on, by `ms`, `tables` ({"Orders": 500}) and `seed`, as POST
+        /_faradisc/late-reads does; returns what holds then. Raises AdminError."""
+        with self._exclusive():
+            return self.database.administration.change_late_reads(wanted)
 
     def record(self, recorder: TraceRecorder | None) -> None:
         """Passes every charge to a recorder from now on; None: stops recording."""

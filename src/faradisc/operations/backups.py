@@ -140,4 +140,4 @@ async def restore_table_from_backup(backend: Backend, call: Call) -> dict[str, A
         request.get("SSESpecificationOverride"), *target, source=backup.state.sealing
     )
     table = await backend.restores.from_backup(target, backup, definition, sealing)
-    return {"TableDescription": await describe_table(backend.store, table, backend.clock.now_ns())}
+    return {"TableDescription": await describe_table(backend.sizes, table, backend.clock.now_ns())}

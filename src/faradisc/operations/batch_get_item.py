@@ -98,14 +98,13 @@ async def _records(
 
     Many large records are read in steps, with other requests in between.
     """
+    store = backend.store if consistent or table.late is None else table.late.view(backend.store)
     found: list[item_record.Record | None] = []
     step = KEYS_PER_STEP
     while len(found) < len(keys) and room >= 0:
         if found:
             await backend.yield_control()
-        read = await read_records(
-            backend.store, table, keys[len(found) : len(found) + step], consistent=consistent
-        )
+        read = await read_records(store, table, keys[len(found) : len(found) + step], consistent=consistent)
         found += read
         size = sum(item_record.size_of(record) for record in read if record is not None)
         room -= size

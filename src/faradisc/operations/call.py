@@ -16,6 +16,7 @@ from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.replication.group import Replicas
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.counted_sizes import UsageReader
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.tables import Tables
 from faradisc.engine.transactions.conflicts import ConflictInjector
@@ -146,6 +147,8 @@ class Backend:
     periods: Periods
     encryption: Encryption
     replicas: Replicas
+    sizes: UsageReader
+    """What descriptions show of counts and sizes: those of the store, or earlier ones."""
     conflicts: ConflictInjector | None = None
     """Injects transaction conflicts, to test programs with; None: only real conflicts occur."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S

@@ -45,6 +45,7 @@ from faradisc.operations.statements import (
     reject_exists,
     write_of,
 )
+from faradisc.storage.api import RowReads
 
 LIST_PAGE_ITEMS_MAX: Final = 10
 """Evaluated items of one page of partition keys given by IN (limits.md section 4)."""
@@ -236,16 +237,14 @@ class _Reading:
 
     async def read(
         self,
-        backend: Backend,
+        store: RowReads,
         key_ranges: Sequence[KeyRange],
         limit: int | None,
         usage: PageUsage | None = None,
     ) -> Page:
         in_order = key_ranges[::-1] if self.reverse else key_ranges
         epoch = self.table.epoch
-        return await read_page(
-            backend.store, in_order, epoch=epoch, limit=limit, reverse=self.reverse, usage=usage
-        )
+        return await read_page(store, in_order, epoch=epoch, limit=limit, reverse=self.reverse, usage=usage)
 
 
 async def _search(
@@ -261,6 +260,7 @@ async def _search(
     limit: int | None = request.get("Limit")
     own_limit = plan.is_list and (limit is None or limit > LIST_PAGE_ITEMS_MAX)
     search = Search(
+        store=backend.store,
         table=reading.table,
         index=reading.index,
         key_ranges=reading.key_ranges if position is None else reading.behind(position),
@@ -273,16 +273,16 @@ async def _search(
         fetches_items=fetches_items,
         scans=not keyed,
     )
-    page = await reading.read(backend, list(search.key_ranges), search.limit, search.usage)
+    page = await reading.read(search.store, list(search.key_ranges), search.limit, search.usage)
     if plan.ranges is not None and len(plan.ranges) > 1:
         search.minimum_half_units = reading.half_units(search.key_ranges, page, consistent=consistent)
     last: bytes | None = None
     if page.ended_by_bound:
         last = reading.placement.row_key(item_record.decode(page.records[-1]))
-        if own_limit and not (await reading.read(backend, reading.behind(last), 1)).records:
+        if own_limit and not (await reading.read(search.store, reading.behind(last), 1)).records:
             # The request has no such limit, so NextToken is returned only if rows are left.
             page.ended_by_bound, last = False, None
-    answer = await answer_page(backend, call, search, page, prepared.table_name)
+    answer = await answer_page(call, search, page, prepared.table_name)
     del answer["Count"], answer["ScannedCount"]
     if last is not None:
         answer["NextToken"] = encode_token(request["Statement"], _spelled(call, prepared), last)

@@ -99,7 +99,7 @@ async def restore_table_to_point_in_time(backend: Backend, call: Call) -> dict[s
         request.get("SSESpecificationOverride"), *target, source=source.state.sealing
     )
     table = await backend.restores.from_past(target, source, at_ns, definition, sealing)
-    return {"TableDescription": await describe_table(backend.store, table, backend.clock.now_ns())}
+    return {"TableDescription": await describe_table(backend.sizes, table, backend.clock.now_ns())}
 
 
 def _source(request: dict[str, Any]) -> str:

@@ -53,6 +53,7 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
         key_range = key_range.starting_after(start, reverse=reverse)
     consistent = request.get("ConsistentRead", False)
     search = Search(
+        store=backend.store,
         table=table,
         index=index,
         key_ranges=(key_range,),
@@ -66,16 +67,14 @@ async def query(backend: Backend, call: Call) -> dict[str, Any]:
         fetches_items=fetches_items,
     )
     if not table.meter.insights:
-        return await run(backend, call, search)
-    return await _run_noted(
-        backend, call, search, dict(zip(key.hash, key_condition.hash_values, strict=True))
-    )
+        return await run(call, search)
+    return await _run_noted(call, search, dict(zip(key.hash, key_condition.hash_values, strict=True)))
 
 
-async def _run_noted(backend: Backend, call: Call, search: Search, hash_key: Item) -> dict[str, Any]:
+async def _run_noted(call: Call, search: Search, hash_key: Item) -> dict[str, Any]:
     """Reads one page, and counts its partition key in Contributor Insights."""
     try:
-        answer = await run(backend, call, search)
+        answer = await run(call, search)
     except Throttled:
         record_query(search.table, search.index, hash_key, None)
         raise

@@ -36,6 +36,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
         start = start_position(call, table, index)
         key_ranges = _behind(key_ranges, placement.part_of(start), start, segment, total)
     search = Search(
+        store=backend.store,
         table=table,
         index=index,
         key_ranges=key_ranges,
@@ -48,7 +49,7 @@ async def scan(backend: Backend, call: Call) -> dict[str, Any]:
         fetches_items=fetches_items,
         scans=True,
     )
-    return await run(backend, call, search)
+    return await run(call, search)
 
 
 def _segment(request: dict[str, Any]) -> tuple[int, int]:

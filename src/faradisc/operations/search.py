@@ -25,7 +25,8 @@ from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import Item, type_of
 from faradisc.model.values.schema import KeySchema
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.call import Call
+from faradisc.storage.api import RowReads
 
 
 class Shows(Protocol):
@@ -41,6 +42,8 @@ class Shows(Protocol):
 class Search:
     """A Query or Scan after all checks that need the table."""
 
+    store: RowReads
+    """What the page sees: as given, or of a moment before."""
     table: Table
     index: Index | None
     key_ranges: Sequence[KeyRange]
@@ -61,6 +64,8 @@ class Search:
     """Half units of the page, once it is answered."""
 
     def __post_init__(self) -> None:
+        if self.table.late is not None and not self.consistent:
+            self.store = self.table.late.view(self.store)
         self.usage = page_usage(self.table, self.index, consistent=self.consistent)
         if self.usage is not None and self.projection is not None:
             self.usage.attributes = sorted(self.projection.top_level)
@@ -149,27 +154,25 @@ def _start_key_names(table: Table, index: Index | None) -> tuple[str, ...]:
     return index.schema.all_key_names if index is not None else table.key.names
 
 
-async def run(backend: Backend, call: Call, search: Search) -> dict[str, Any]:
+async def run(call: Call, search: Search) -> dict[str, Any]:
     """Reads one page and returns the answer."""
     page = await read_page(
-        backend.store,
+        search.store,
         search.key_ranges,
         epoch=search.table.epoch,
         limit=search.limit,
         reverse=search.reverse,
         usage=search.usage,
     )
-    return await answer_page(backend, call, search, page, call.request["TableName"])
+    return await answer_page(call, search, page, call.request["TableName"])
 
 
-async def answer_page(
-    backend: Backend, call: Call, search: Search, page: Page, table_name: str
-) -> dict[str, Any]:
+async def answer_page(call: Call, search: Search, page: Page, table_name: str) -> dict[str, Any]:
     """Charges a page and returns the answer. table_name: the table as named in the request."""
     shown_records: Sequence[bytes] = page.records
     fetched: list[int] = []
     if search.fetches_items:
-        shown_records, fetched = await _complete(backend, search, page)
+        shown_records, fetched = await _complete(search, page)
     items: Any
     if search.condition is None and search.projection is None:
         count, items = len(shown_records), item_record.json_list(shown_records)
@@ -193,10 +196,10 @@ async def answer_page(
     return result
 
 
-async def _complete(backend: Backend, search: Search, page: Page) -> tuple[list[bytes], list[int]]:
+async def _complete(search: Search, page: Page) -> tuple[list[bytes], list[int]]:
     """Returns the table's records of the entries of a local index, and their sizes."""
     keys = [search.table.key.key_of(item_record.decode(entry)) for entry in page.records]
-    found = await read_records(backend.store, search.table, keys, consistent=search.consistent)
+    found = await read_records(search.store, search.table, keys, consistent=search.consistent)
     records = [item for item in found if item is not None]
     return records, [search.table.billed_size(item) for item in records]
 

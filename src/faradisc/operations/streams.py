@@ -114,7 +114,12 @@ async def get_records(backend: Backend, call: Call) -> dict[str, Any]:
     async with stream.rolling:
         shard = shard_named(await streams.shards(stream), iterator.shard_id, stream.arn)
         page = await read_records(
-            streams, stream, shard, iterator.after, request.get("Limit", STREAM_RECORDS_PAGE_MAX)
+            streams,
+            stream,
+            shard,
+            iterator.after,
+            request.get("Limit", STREAM_RECORDS_PAGE_MAX),
+            lag_ns=backend.catalog.tables.late.lag_ns(stream.state.table_name),
         )
     call.record_returned(StreamRead(stream.state, len(page.records), page.size_bytes))
     result: dict[str, Any] = {"Records": page.records}

@@ -64,7 +64,7 @@ async def create_table(backend: Backend, call: Call) -> dict[str, Any]:
         request.get("SSESpecification"), name, call.region, call.account
     )
     table = await backend.catalog.create(name, call.region, call.account, definition, settings)
-    described = await describe(backend.store, table, backend.clock.now_ns())
+    described = await describe(backend.sizes, table, backend.clock.now_ns())
     _remove_unrequested_warm(described, request)
     for index, requested in zip(
         described.get("GlobalSecondaryIndexes", ()), request.get("GlobalSecondaryIndexes", ()), strict=True
@@ -82,7 +82,7 @@ def _remove_unrequested_warm(described: dict[str, Any], request: Mapping[str, An
 async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns a table, its settings and its state."""
     table = backend.table_for_control(call)
-    return {"Table": await describe(backend.store, table, backend.clock.now_ns())}
+    return {"Table": await describe(backend.sizes, table, backend.clock.now_ns())}
 
 
 async def list_tables(backend: Backend, call: Call) -> dict[str, Any]:
@@ -116,7 +116,7 @@ async def delete_table(backend: Backend, call: Call) -> dict[str, Any]:
         )
     _check_not_restored_from(backend, table)
     deleting = await _delete(backend, table)
-    description = await describe(backend.store, deleting, backend.clock.now_ns())
+    description = await describe(backend.sizes, deleting, backend.clock.now_ns())
     return {"TableDescription": {name: description[name] for name in _SHOWN if name in description}}
 
 

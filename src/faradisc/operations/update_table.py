@@ -54,7 +54,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     table = backend.table_for_control(call)
     if "ReplicaUpdates" in request:
         updated = await change_replicas(backend, call, table)
-        return {"TableDescription": await describe_table(backend.store, updated, now_ns)}
+        return {"TableDescription": await describe_table(backend.sizes, updated, now_ns)}
     if "MultiRegionConsistency" in request:
         raise ValidationException("MultiRegionConsistency parameter is unsupported on existing global table")
     if table.state.status == "CREATING" and table.state.restored is not None:
@@ -83,7 +83,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     await backend.replicas.spread(updated)
     for index, units in warm.items():
         await backend.catalog.raise_warm(updated, index, units)
-    described = await describe_table(backend.store, updated, now_ns)
+    described = await describe_table(backend.sizes, updated, now_ns)
     if "OnDemandThroughput" in request:
         # The request is echoed, a -1 too (captured).
         described["OnDemandThroughput"] = {

@@ -11,6 +11,7 @@
     GET  /_faradisc/nodes                the servers over one PostgreSQL, with the jobs that each one runs
     GET  /_faradisc/places               several PostgreSQLs, with the tables at each;  POST moves tables
     GET  /_faradisc/replication          links between replicas;  POST {"cut": [ONE, OTHER]} cuts or heals one
+    GET  /_faradisc/late-reads           how late reads may be;  POST {"ms": 200} changes it
     POST /_faradisc/expire               deletes expired items now
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
@@ -234,6 +235,10 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "replication": {
         "GET": lambda page: page.administration.replication(),
         "POST": lambda page: page.administration.change_links(page.body()),
+    },
+    "late-reads": {
+        "GET": lambda page: page.administration.late_reads(),
+        "POST": lambda page: page.administration.change_late_reads(page.body()),
     },
     "expire": {"POST": lambda page: page.administration.expire_now()},
     "check": {"GET": lambda page: page.database.checks.document(), "POST": _begin_check},

@@ -14,6 +14,7 @@ from math import inf
 from pathlib import Path
 
 from faradisc.addresses import http_address
+from faradisc.engine.tables.late import check_lags, parse_lags
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.limits import TTL_DELAY_S
 from faradisc.server.setting import (
@@ -92,6 +93,22 @@ class ServerSettings:
     )
     replication_seed: int = setting(
         0, "Seed of these times: the same number gives the same sequence.", EMULATION
+    )
+    eventual_lag_ms: float = setting(
+        0.0,
+        "Longest time that eventually consistent reads, and all reads of global indexes, are late, in "
+        "milliseconds; GetRecords is by exactly this.",
+        EMULATION,
+    )
+    eventual_lag_tables: str = setting("", "Other lags of single tables: Orders=500,Logs=0.", EMULATION)
+    eventual_lag_seed: int = setting(
+        0, "Seed of how late each read is: the same number gives the same sequence.", EMULATION
+    )
+    size_interval_s: float = setting(
+        0.0,
+        "Seconds between two counts of ItemCount and sizes in descriptions of tables, 21600 as in the "
+        "service; 0 keeps them current.",
+        EMULATION,
     )
     collection_bytes_max: int = setting(
         10 << 30, "Largest item collection of tables with local indexes; the service has 10 GB.", EMULATION
@@ -228,6 +245,12 @@ class ServerSettings:
             raise SettingsError(f"--regions names the regions that exist; {self.region} is not one of them.")
         if not 0 <= self.replication_lag_ms <= LAG_MS_MAX:
             raise SettingsError(f"The lag of replication is between 0 and {LAG_MS_MAX:,} ms, a day.")
+        try:
+            check_lags(self.eventual_lag_ms, parse_lags(self.eventual_lag_tables))
+        except ValueError as mistake:
+            raise SettingsError(f"Late reads cannot be set so: {mistake}.") from mistake
+        if not self.size_interval_s >= 0:
+            raise SettingsError("The interval of counts cannot be negative; 0 keeps them current.")
         if self.collection_bytes_max < 1:
             raise SettingsError("The largest item collection is at least 1 byte.")
         if self.transition_ms < 0:
@@ -238,7 +261,10 @@ class ServerSettings:
             raise SettingsError("The lifetime of a shard must be more than 0 seconds.")
         if not self.restorable_lag_s >= 0:
             raise SettingsError("The lag of point-in-time recovery cannot be negative.")
-        if max(self.ttl_delay_s, self.shard_lifetime_s, self.restorable_lag_s) > SECONDS_MAX:
+        if (
+            max(self.ttl_delay_s, self.shard_lifetime_s, self.restorable_lag_s, self.size_interval_s)
+            > SECONDS_MAX
+        ):
             raise SettingsError(f"Delays and lifetimes are at most {SECONDS_MAX:,} seconds, a hundred years.")
         if not 0 <= self.conflict_rate <= 1:
             raise SettingsError(f"The conflict rate {self.conflict_rate} is not between 0 and 1.")

@@ -122,8 +122,8 @@ class Conflict:
     found: int
 
 
-class ReadOnlyStore(Protocol):
-    """One fixed state of a store, independent of later commits. Close it to free its space."""
+class RowReads(Protocol):
+    """What has rows in parts."""
 
     async def get(
         self,
@@ -160,6 +160,10 @@ class ReadOnlyStore(Protocol):
         `max_bytes`; that row is included, so a page is empty only at the end of the range.
         """
         ...
+
+
+class ReadOnlyStore(RowReads, Protocol):
+    """One fixed state of a store, independent of later commits. Close it to free its space."""
 
     async def read_many(
         self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None

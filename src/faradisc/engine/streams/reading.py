@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from faradisc.engine.streams.records import created_ms, row_key_of, show
@@ -129,9 +130,12 @@ class RecordsPage:
     """Sum of the records' sizes, with their images."""
 
 
-async def read_records(streams: Streams, stream: Stream, shard: Shard, after: int, limit: int) -> RecordsPage:
+async def read_records(
+    streams: Streams, stream: Stream, shard: Shard, after: int, limit: int, *, lag_ns: int = 0
+) -> RecordsPage:
     """Returns up to `limit` records and 1 MB after a position. Requires: the stream's lock held.
 
+    lag_ns: records are shown when they are this old.
     Raises: TrimmedDataAccessException.
     """
     part = stream.parts[shard.slot]
@@ -143,6 +147,8 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
         entries = await _entries(streams, part, after, wanted)
         if streams.store.shared:
             entries = _before_roll(streams, stream, shard, entries)
+        if lag_ns:
+            entries = _older(entries, streams.clock.now_ns() - lag_ns)
         for sequence, entry in entries:
             if len(records) == limit or (shard.last is not None and sequence > shard.last):
                 break
@@ -175,6 +181,12 @@ async def read_records(streams: Streams, stream: Stream, shard: Shard, after: in
 def _at_end(shard: Shard, after: int) -> bool:
     """Returns whether a position is at the end of a closed shard."""
     return shard.last is not None and after >= shard.last
+
+
+def _older(entries: list[tuple[int, bytes]], until_ns: int) -> list[tuple[int, bytes]]:
+    """Returns the entries before the first that was made after a moment."""
+    until_ms = until_ns // 1_000_000
+    return list(takewhile(lambda each: created_ms(each[1]) <= until_ms, entries))
 
 
 def _before_roll(

@@ -27,6 +27,7 @@ from faradisc.engine.tables.catalog_store import LAST_RESOURCE_KEY, CatalogStore
 from faradisc.engine.tables.clearing import clear_parts
 from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.derived import DerivedKind, Kinds, LiveParts, removed
+from faradisc.engine.tables.late import LateReads
 from faradisc.engine.tables.moments import Moments
 from faradisc.engine.tables.names import row_key
 from faradisc.engine.tables.quotas import check_quotas
@@ -76,9 +77,10 @@ class Catalog:
         collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX,
         throughput: ThroughputSettings | None = None,
         sealers: Sealers | None = None,
+        late: LateReads | None = None,
     ) -> None:
         """kinds: what tables can have beside their items.
-        sealers: those that `store` uses; None: it seals nothing."""
+        sealers: those that `store` uses; None: it seals nothing. late: None: no read is late."""
         self._store = store
         self._clock = clock
         self._entropy = entropy
@@ -106,6 +108,7 @@ class Catalog:
             self.kinds,
             self.throughput,
             self.sealers,
+            late or LateReads(clock),
             per_region=per_region,
             transition_ms=transition_ms,
         )

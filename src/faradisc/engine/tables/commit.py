@@ -22,9 +22,13 @@ from functools import partial
 
 from faradisc.engine.tables.change import CollectionsFull, Outcome
 from faradisc.engine.tables.derived import CommitBatches, Derived
+from faradisc.engine.tables.late import EarlierImages
 from faradisc.engine.tables.partition_sizes import grow_partitions
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.storage.api import Batch, Conflict, Store
+
+Late = Sequence[tuple[EarlierImages, Outcome]]
+"""Changes of tables whose reads are late, with what keeps the images that they replace."""
 
 
 async def commit_outcomes(
@@ -42,6 +46,7 @@ async def commit_outcomes(
     Raises CollectionsFull.
     """
     batches = CommitBatches()
+    late: list[tuple[EarlierImages, Outcome]] = []
     for outcome in outcomes:
         if outcome.change.table.reading:
             # All reads come before the first addition: what is read may depend on every item of the commit.
@@ -63,6 +68,8 @@ async def commit_outcomes(
             entry.add_to(batches, batches.written)
         for each in table.maintained:
             each.add(batches, outcome)
+        if table.late is not None:
+            late.append((table.late, outcome))
         if table.meter.enforced and (outcome.entries or outcome.new_size != outcome.old.size_bytes):
             batches.growth.append((table.meter, partial(grow_partitions, outcome)))
     if also is not None:
@@ -70,12 +77,23 @@ async def commit_outcomes(
     if not batches:
         await store.wait_durable(0)
         return True
-    return await commit_batches(store, batches, durable=durable)
+    return await commit_batches(store, batches, durable=durable, late=late)
 
 
-async def commit_batches(store: Store, batches: CommitBatches, *, durable: bool = True) -> bool:
+async def commit_batches(
+    store: Store, batches: CommitBatches, *, durable: bool = True, late: Late = ()
+) -> bool:
     """Makes a commit, and keeps what is in memory in step with it; returns False, and writes nothing, if a
-    check has failed."""
+    check has failed.
+
+    late: changes in it of tables whose reads are late.
+    """
+    moment_ns = late[0][0].now_ns() if late else 0
+    if not store.shared:
+        # Before the commit, because reads see it at once. Where another node may have made the image old by
+        # now, only what a commit has replaced is kept.
+        for images, outcome in late:
+            images.keep(outcome, moment_ns)
     for _, grow in batches.growth:
         grow(False)
     # Marked as outdated before the commit, because searches see it before its sync ends, and after it, even
@@ -96,7 +114,12 @@ async def commit_batches(store: Store, batches: CommitBatches, *, durable: bool 
     if isinstance(committed, Conflict):
         for _, grow in batches.growth:
             grow(True)
+        for images, outcome in late:
+            images.take_back(outcome, moment_ns)
         return False
+    if store.shared:
+        for images, outcome in late:
+            images.keep(outcome, moment_ns)
     return True
 
 

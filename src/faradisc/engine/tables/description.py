@@ -1,7 +1,7 @@
 """The TableDescription of CreateTable, DescribeTable, UpdateTable and DeleteTable.
 
-Source: service.md section 3. Counts and sizes are exact and current here; the service updates its own about
-every six hours (docs/differences.md).
+Source: service.md section 3. Counts and sizes are exact and current here, unless they are taken at an
+interval (counted_sizes.py); the service updates its own about every six hours.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 from faradisc.clock import epoch_seconds
 from faradisc.engine.sealing.state import SealState
 from faradisc.engine.streams.stream import stream_arn
+from faradisc.engine.tables.counted_sizes import UsageReader
 from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.replicas import describe_replicas
 from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
@@ -18,10 +19,9 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import describe_maximum
 from faradisc.limits import REPLICA_OVERHEAD_BYTES
 from faradisc.model.values.schema import IndexSchema
-from faradisc.storage.api import ReadOnlyStore
 
 
-async def describe_table(store: ReadOnlyStore, table: Table, now_ns: int) -> dict[str, Any]:
+async def describe_table(store: UsageReader, table: Table, now_ns: int) -> dict[str, Any]:
     table = table.newest  # a table that was deleted meanwhile has no throughput
     state = table.state
     items, size_bytes = await _usage(store, table.placement.parts)
@@ -121,7 +121,7 @@ def _restore_summary(restored: Restored) -> dict[str, Any]:
     return summary
 
 
-async def _usage(store: ReadOnlyStore, parts: tuple[bytes, ...]) -> tuple[int, int]:
+async def _usage(store: UsageReader, parts: tuple[bytes, ...]) -> tuple[int, int]:
     items = size_bytes = 0
     for part in parts:
         part_items, part_bytes = await store.usage(part)
@@ -156,7 +156,7 @@ def _throughput(throughput: Throughput, now_ns: int) -> dict[str, Any]:
 
 
 async def _index(
-    store: ReadOnlyStore, table: Table, index: Index, elements: Elements, now_ns: int
+    store: UsageReader, table: Table, index: Index, elements: Elements, now_ns: int
 ) -> dict[str, Any]:
     schema = index.schema
     items, size_bytes = await _usage(store, index.placement.parts)
@@ -201,7 +201,7 @@ def _projection(schema: IndexSchema) -> dict[str, Any]:
 
 
 async def _vector_index(
-    store: ReadOnlyStore, table: Table, index: Index, stored: VectorIndexState
+    store: UsageReader, table: Table, index: Index, stored: VectorIndexState
 ) -> dict[str, Any]:
     items, size_bytes = await _usage(store, index.placement.parts)
     described: dict[str, Any] = {"IndexName": index.name}

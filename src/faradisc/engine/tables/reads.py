@@ -22,7 +22,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
-from faradisc.storage.api import ReadOnlyStore
+from faradisc.storage.api import RowReads
 
 ROWS_PER_READ_MAX = 4096
 
@@ -39,7 +39,7 @@ class Page:
 
 
 async def read_page(
-    store: ReadOnlyStore,
+    store: RowReads,
     key_ranges: Sequence[KeyRange],
     *,
     epoch: int,
@@ -114,17 +114,20 @@ def shape_items(
 
 
 async def read_and_charge(
-    store: ReadOnlyStore, table: Table, key: Item, *, consistent: bool, in_insights: bool = True
+    store: RowReads, table: Table, key: Item, *, consistent: bool, in_insights: bool = True
 ) -> tuple[item_record.Record | None, int]:
     """Returns the record of one item, or None, and the half units its read has cost. Raises Throttled.
 
     in_insights: whether Contributor Insights count the read; they do not count PartiQL.
     """
     row_key = table.placement.row_key(key)
-    (row,) = await store.get(
-        table.placement.part_of(row_key), (row_key,), stale_ok=not consistent, epoch=table.epoch
-    )
+    part = table.placement.part_of(row_key)
+    (row,) = await store.get(part, (row_key,), stale_ok=not consistent, epoch=table.epoch)
     found = row[1] if row is not None else None
+    if table.late is not None and not consistent:
+        at_ns = table.late.moment_ns()
+        if at_ns:
+            found = table.late.record_at(part, row_key, at_ns, found)
     if found is None or len(found) <= READ_UNIT_BYTES:
         # A record is never smaller than its item, so this is one unit, and its header need not be read.
         half_units = 2 if consistent else 1
@@ -137,9 +140,12 @@ async def read_and_charge(
 
 
 async def read_records(
-    store: ReadOnlyStore, table: Table, keys: Sequence[Item], *, consistent: bool
+    store: RowReads, table: Table, keys: Sequence[Item], *, consistent: bool
 ) -> list[item_record.Record | None]:
-    """Returns the records of several items of one table, in the order of the keys."""
+    """Returns the records of several items of one table, in the order of the keys.
+
+    store: or what an eventually consistent read sees (late.py).
+    """
     placement = table.placement
     row_keys = [placement.row_key(key) for key in keys]
     by_part: dict[bytes, list[int]] = {}

@@ -7,6 +7,7 @@ from copy import copy
 
 from faradisc.engine.tables.derived import Derived
 from faradisc.engine.tables.key_locks import KeyLocks
+from faradisc.engine.tables.late import EarlierImages
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import IndexState, TableState
 from faradisc.engine.throughput.meter import Provision, TableMeter
@@ -20,6 +21,7 @@ class Table(TableLayout):
 
     __slots__ = (
         "derived",
+        "late",
         "locks",
         "maintained",
         "meter",
@@ -37,6 +39,7 @@ class Table(TableLayout):
         vectors: VectorMemory,
         derive: Callable[[TableLayout], Iterable[Derived]],
         locks: KeyLocks | None = None,
+        late: EarlierImages | None = None,
     ) -> None:
         """derive: returns what is derived from the items of a table."""
         super().__init__(state, vectors)
@@ -46,6 +49,8 @@ class Table(TableLayout):
         """Throughput and metrics."""
         self.locks = locks
         """Of the items, on a shared store."""
+        self.late = late
+        """What eventually consistent reads see; None: the store."""
         self.derived = tuple(derive(self))
         """All that has rows or log entries beside the items, what is being removed included."""
         self.maintained = tuple(each for each in self.derived if each.is_maintained)

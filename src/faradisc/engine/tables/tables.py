@@ -12,7 +12,7 @@ An example, a table that is deleted at 10:00 and whose deletion takes 5 s:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import orjson
@@ -23,6 +23,7 @@ from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.background_index import BackgroundIndex
 from faradisc.engine.tables.derived import Derived, Kinds
 from faradisc.engine.tables.key_locks import KeyLocks
+from faradisc.engine.tables.late import LateReads
 from faradisc.engine.tables.names import NsName, name_of_row, parse_table_arn
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table, provisions_of
@@ -43,6 +44,7 @@ class Tables:
         kinds: Kinds,
         throughput: Throughput,
         sealers: Sealers,
+        late: LateReads,
         *,
         per_region: bool,
         transition_ms: int,
@@ -52,6 +54,8 @@ class Tables:
         self._kinds = kinds
         self._throughput = throughput
         self._sealers = sealers
+        self.late = late
+        """How late the reads of each table may be."""
         self.per_region = per_region
         self.transition_ns = transition_ms * 1_000_000
         """Length of a change of state."""
@@ -184,6 +188,14 @@ class Tables:
         rest = without_deleted_indexes(state, now_ns)
         return table if rest is None else self.put(rest, table.version)
 
+    # --- Changes ---
+
+    def set_late_reads(self, lag_ms: float, by_table: Mapping[str, float], seed: int | None) -> None:
+        """Changes how late reads are, from the next request on (late.py). Raises ValueError."""
+        self.late.set(lag_ms, by_table, seed)
+        for table in self.by_name.values():
+            table.late = self.late.of(table.state.table_id, table.name)
+
     # --- Changes, made by the catalog ---
 
     def put(self, state: TableState, version: int, since_ns: int | None = None) -> Table:
@@ -237,6 +249,7 @@ class Tables:
             vectors=self._kinds.live.vectors,
             derive=self._kinds.of,
             locks=self._locks,
+            late=self.late.of(state.table_id, state.name),
         )
         if state.sealing is not None:
             self._sealers.attach(state.table_id, state.sealing, table.resources(), name)

@@ -92,7 +92,7 @@ class Administration:
         clock: Clock = self._backend.clock
         if not isinstance(clock, MovableClock):
             raise AdminError("This clock is the machine's and cannot be moved; serve with --virtual-clock.")
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds < 1e10:
+        if not _is_number(seconds) or not 0 <= seconds < 1e10:
             raise AdminError("advance_s is a number of seconds, 0 or more.")
         if clock.now_ns() + seconds * 1e9 > LAST_NS:
             raise AdminError("The clock goes to the year 2200 and no farther.")
@@ -133,6 +133,33 @@ class Administration:
             await changes[name](*regions)
         return await self.replication()
 
+    # --- Late reads ---
+
+    def late_reads(self) -> dict[str, Any]:
+        """Returns how late reads may be: of all tables, and of single ones."""
+        late = self._backend.catalog.tables.late
+        return {"ms": late.lag_ms, "tables": late.by_table, "seed": late.seed}
+
+    def change_late_reads(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Changes what `late_reads` returns, and returns it: {"ms": 200, "tables": {"Orders": 500}}, `seed`,
+        or some of these. `tables` replaces those before, and a seed begins its sequences. Raises AdminError.
+        """
+        changed = {**self.late_reads(), "seed": None, **wanted}
+        if unknown := wanted.keys() - {"ms", "tables", "seed"}:
+            raise AdminError(
+                f"There is no setting {min(unknown)!r} to change; there are ms, tables and seed."
+            )
+        lag_ms, tables, seed = changed["ms"], changed["tables"], changed["seed"]
+        if not isinstance(tables, dict) or not all(map(_is_number, (lag_ms, *tables.values()))):
+            raise AdminError('ms is a number of milliseconds, and tables of some, such as {"Orders": 500}.')
+        if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
+            raise AdminError("seed is a whole number.")
+        try:
+            self._backend.catalog.tables.set_late_reads(lag_ms, tables, seed)
+        except ValueError as mistake:
+            raise AdminError(f"Late reads cannot be set so: {mistake}.") from mistake
+        return self.late_reads()
+
     # --- Background work ---
 
     async def expire_now(self) -> dict[str, Any]:
@@ -154,3 +181,7 @@ class Administration:
                 seen = await items_seen(store, each) or 0
                 filling.append({"table": name, "index": each.index.name, "items_seen": seen, "items": total})
         return {"index_backfill": filling}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
