@@ -52,12 +52,15 @@ SLOW_ON_NODES = {
 }
 """They let hours of a clock pass."""
 ON_ONE_NODE = {
-    *("test_absent_features.py", "test_bodies.py", "test_conditions.py", "test_corrections_http.py"),
-    *("test_corrections_items.py", "test_huge_timestamps.py", "test_item_sizes.py", "test_item_types.py"),
-    *("test_keys.py", "test_legacy_parameters.py", "test_number_values.py", "test_partiql_refusals.py"),
-    *("test_partiql_select.py", "test_projections.py", "test_query.py", "test_query_refusals.py"),
-    *("test_return_values.py", "test_scan.py", "test_table_names.py", "test_table_refusals.py"),
-    *("test_transactions_refusals.py", "test_updates.py"),
+    *("test_absent_features.py", "test_batches.py", "test_bodies.py", "test_conditions.py"),
+    *("test_consumed_capacity.py", "test_corrections_http.py", "test_corrections_items.py"),
+    *("test_customized_metrics.py", "test_huge_timestamps.py"),
+    *("test_item_sizes.py", "test_item_types.py", "test_keys.py", "test_legacy_parameters.py"),
+    *("test_local_indexes.py", "test_metric_reads.py", "test_number_values.py"),
+    *("test_partiql_batches.py", "test_partiql_refusals.py", "test_partiql_select.py"),
+    *("test_projections.py", "test_query.py", "test_query_refusals.py", "test_return_values.py"),
+    *("test_scan.py", "test_table_names.py", "test_table_refusals.py", "test_transactions_capacity.py"),
+    *("test_transactions_refusals.py", "test_updates.py", "test_wire_formats.py"),
 }
 """Modules about what one request does to one item or finds in one table, which depends on no other node: slow
 on nodes, as all rejected requests (errors/) are."""

@@ -199,7 +199,9 @@ class WorldOfTheMoment(World):
         return True
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 24))]
+)
 @pytest.mark.parametrize("name", PROFILES)
 def test_credit_changes_nothing_that_can_be_seen(name: str, seed: int) -> None:
     partitions = 1 + seed % 3

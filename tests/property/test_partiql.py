@@ -106,12 +106,13 @@ STARTS = [
 ]
 
 
+@pytest.mark.parametrize("size", [2048, pytest.param(8192, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("start", STARTS, ids=range(len(STARTS)))
-def test_hostile_repetition_is_bounded(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """8,192 characters of one repeated part: bounded recursion, no token read twice."""
+def test_hostile_repetition_is_bounded(start: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The characters of one repeated part: bounded recursion, no token read twice."""
     for repeated in HOSTILE:
-        text = (start + repeated * 8192)[:8192]
-        assert parsed_steps(text, monkeypatch) <= 8192
+        text = (start + repeated * size)[:size]
+        assert parsed_steps(text, monkeypatch) <= size
 
 
 def test_the_deepest_statement_that_is_allowed_can_be_run(world: InProcess) -> None:
