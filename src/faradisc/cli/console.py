@@ -6,15 +6,16 @@ import os
 
 import click
 
+from faradisc.cli.databases import url_option
 from faradisc.tools.console.app import ConsoleError, bound, serve
 
 
 @click.command()
-@click.option("--endpoint-url", help="Endpoint, such as http://localhost:8000; without it Amazon DynamoDB.")
+@url_option
 @click.option("--region", default=None, help="Region of the requests (AWS_REGION, else us-east-1).")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Loopback address to listen on.")
 @click.option("--port", default=8008, show_default=True, help="Port to listen on; 0 takes any free one.")
-def console(endpoint_url: str | None, region: str | None, host: str, port: int) -> None:
+def console(url: str, region: str | None, host: str, port: int) -> None:
     """Serve the console: tables, items, queries, streams and throughput in a browser.
 
     It asks the endpoint with the credentials of its environment; a browser can enter another key.
@@ -24,11 +25,12 @@ def console(endpoint_url: str | None, region: str | None, host: str, port: int) 
             raise ConsoleError(
                 "The console listens on this machine only; forward its port to reach it from elsewhere."
             )
+        endpoint = None if url == "aws" else url
         listener = bound(host, port)
         shown = f"[{host}]" if ":" in host else host
         click.echo(
-            f"Console of {endpoint_url or 'Amazon DynamoDB'} on http://{shown}:{listener.getsockname()[1]}"
+            f"Console of {endpoint or 'Amazon DynamoDB'} on http://{shown}:{listener.getsockname()[1]}"
         )
-        serve(endpoint_url, region or os.environ.get("AWS_REGION") or "us-east-1", listener)
+        serve(endpoint, region or os.environ.get("AWS_REGION") or "us-east-1", listener)
     except ConsoleError as error:
         raise click.ClickException(str(error)) from None

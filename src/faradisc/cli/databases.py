@@ -40,17 +40,19 @@ def address(_: click.Context, __: click.Parameter, url: str | None) -> str | Non
     return whole
 
 
+url_option = click.option(
+    *("--url", "--endpoint-url", "url"),
+    default=LOCAL_URL,
+    show_default=True,
+    envvar=ENVIRONMENT_PREFIX + "URL",
+    callback=address,
+    help="Endpoint of the database; `aws` for Amazon DynamoDB where a command can use it.",
+)
+
+
 def endpoint(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options `url` and `region`."""
-    command = click.option("--region", help="Region; by default the environment's.")(command)
-    return click.option(
-        "--url",
-        default=LOCAL_URL,
-        show_default=True,
-        envvar=ENVIRONMENT_PREFIX + "URL",
-        callback=address,
-        help="Endpoint of the database.",
-    )(command)
+    return url_option(click.option("--region", help="Region; by default the environment's.")(command))
 
 
 store_option = click.option(

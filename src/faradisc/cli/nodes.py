@@ -8,22 +8,12 @@ from typing import Any
 
 import click
 
-from faradisc.cli.databases import LOCAL_URL, address, opened_shared
+from faradisc.cli.databases import opened_shared, url_option
 from faradisc.cli.failing import fail
-from faradisc.server.setting import ENVIRONMENT_PREFIX
 
 
 @click.command()
-@click.option(
-    "--url",
-    "--endpoint-url",
-    "url",
-    default=LOCAL_URL,
-    show_default=True,
-    envvar=ENVIRONMENT_PREFIX + "URL",
-    callback=address,
-    help="Endpoint of any of the servers.",
-)
+@url_option
 @click.option("--store", help="postgresql://... or postgres:DIRECTORY, instead of --url.")
 @click.option("--json", "as_json", is_flag=True, help="The list as JSON.")
 def nodes(url: str, *, store: str | None, as_json: bool) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 
 import click
 
-from faradisc.cli.databases import LOCAL_URL, address
+from faradisc.cli.databases import url_option
 from faradisc.cli.failing import fail
 from faradisc.cli.nodes import page
-from faradisc.server.setting import ENVIRONMENT_PREFIX
 
 PATH = "/_faradisc/places"
 POLL_S = 1.0
@@ -26,14 +25,7 @@ POLL_S = 1.0
 @click.option("--add", type=int, metavar="PLACE", help="Let new tables be put at a place.")
 @click.option("--drain", type=int, metavar="PLACE", help="Move all tables away from a place.")
 @click.option("--wait", is_flag=True, help="Show the progress of moves until they have ended.")
-@click.option(
-    *("--url", "--endpoint-url", "url"),
-    default=LOCAL_URL,
-    show_default=True,
-    envvar=ENVIRONMENT_PREFIX + "URL",
-    callback=address,
-    help="Endpoint of any of the servers.",
-)
+@url_option
 @click.option("--json", "as_json", is_flag=True, help="Places and tables as JSON.")
 def place(
     table: str | None,

@@ -157,7 +157,7 @@ def _listed(page: PageRequest) -> Any:
     """Returns what there is, for those who open the address in a browser."""
     return {
         "pages": [f"{PREFIX.decode()}/{name}" for name in _PAGES if name],
-        "console": "faradisc serve --console, or faradisc console --endpoint-url URL",
+        "console": "faradisc serve --console, or faradisc console --url URL",
     }
 
 

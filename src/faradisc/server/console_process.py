@@ -24,7 +24,7 @@ class ConsoleProcess:
     def __init__(self, url: str, region: str, port: int, certificate: str) -> None:
         """url: the server's. certificate: what the console trusts under TLS; empty without."""
         command = [sys.executable, "-m", "faradisc", "console"]
-        command += ["--endpoint-url", url, "--region", region, "--port", str(port)]
+        command += ["--url", url, "--region", region, "--port", str(port)]
         trusted = {"AWS_CA_BUNDLE": certificate} if certificate else {}
         self._process = subprocess.Popen(command, env={**os.environ, **trusted}, stdin=subprocess.DEVNULL)
 
