@@ -160,8 +160,6 @@ def test_repeated_step_is_counted_once(
 def test_invalid_lines_are_counted_and_logged(exchanging: Exchanging) -> None:
     good = some_items(1000)
     bad = {
-        "nothing": b"\xff\xfe",
-        "cut off": b'{"Item": {"p": {"S": "x"',
         "no item": b'{"Key": {"p": {"S": "x"}}}',
         "a list": b'[{"Item": {}}]',
         "no key": b'{"Item": {"q": {"S": "x"}}}',
@@ -193,6 +191,33 @@ def test_invalid_lines_are_counted_and_logged(exchanging: Exchanging) -> None:
     )
     assert texts["too large"] == "Item size has exceeded the maximum allowed size"
     assert texts["no number"] == "The parameter cannot be converted to a numeric value: one"
+
+
+@pytest.mark.parametrize("step_records", [1, 3, 2000])
+@pytest.mark.parametrize(
+    ("form", "good", "bad"),
+    [
+        ("DYNAMODB_JSON", '{"Item":{"p":{"S":"%s"}}}', "no JSON"),
+        ("DYNAMODB_JSON", '{"Item":{"p":{"S":"%s"}}}', '{"Item": {"p": {"S": "x"'),
+        ("DYNAMODB_JSON", '{"Item":{"p":{"S":"%s"}}}', '{"Item":{"p":{"S":"x"}'),
+        ("ION", '$ion_1_0 {Item:{p:"%s"}}', "$ion_1_0 {Item:{p:"),
+    ],
+)
+def test_a_line_that_cannot_be_parsed_ends_its_object(
+    exchanging: Exchanging, monkeypatch: pytest.MonkeyPatch, step_records: int, form: str, good: str, bad: str
+) -> None:
+    """Recorded: the sixth line of ten (errors.md section 6.10). The next object is read."""
+    monkeypatch.setattr(intake, "STEP_RECORDS", step_records)
+    first = [good % f"a{number}" for number in range(10)]
+    first[5] = bad
+    exchanging.object("in/a", "\n".join(first).encode())
+    exchanging.object("in/b", (good % "b" + "\n").encode())
+    described = exchanging.import_all("in/", InputFormat=form)
+    assert (described["ImportStatus"], described["FailureCode"]) == ("FAILED", "ItemValidationError")
+    counts = [described[f"{what}Count"] for what in ("ProcessedItem", "ImportedItem", "Error")]
+    assert counts == [7, 6, 1]
+    assert len(exchanging.errors_of(described)) == 1
+    assert [item["p"]["S"] for item in by_key(exchanging.items())] == ["a0", "a1", "a2", "a3", "a4", "b"]
 
 
 @pytest.mark.parametrize("compression", ["GZIP", "ZSTD"])

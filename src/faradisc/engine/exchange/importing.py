@@ -7,7 +7,8 @@ not durable: that may be some steps back, and the steps after it are stored agai
 before the import is COMPLETED.
 
 An import fails, and its table is deleted, when an object is truncated or altered, or an object or bucket
-cannot be read. Records that are not items are counted, listed in the error log and skipped.
+cannot be read. Records that are not items are counted, listed in the error log and skipped; after one that
+cannot be parsed the import goes on with the next object.
 """
 
 from __future__ import annotations
@@ -114,6 +115,7 @@ class _Run:
             table,
             progress,
             sealers=sealers,
+            skips_unparsed=True,  # errors.md section 6.10
         )
         self.errors = ErrorLog(
             locations.logs / "aws-dynamodb" / "imports" / task.id / "error",

@@ -17,6 +17,7 @@ from faradisc.engine.exchange.object_reader import ObjectReader, Record, Source,
 from faradisc.engine.exchange.sealed_objects import opened
 from faradisc.engine.exchange.task_store import FAILED, TaskFailed
 from faradisc.engine.formats.compression import InputDamaged
+from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.formats.manifests import Manifests
 from faradisc.engine.objects.api import Listing, NoSuchKey, Object, ObjectStorage
 from faradisc.engine.sealing.sealers import Sealers
@@ -53,11 +54,14 @@ class Intake:
         progress: dict[str, Any],
         *,
         sealers: Sealers,
+        skips_unparsed: bool = False,
     ) -> None:
         """location: bucket and prefix; progress: how far an earlier run has come, updated by `step` and
-        committed by the job. sealers: open sealed objects."""
+        committed by the job. sealers: open sealed objects. skips_unparsed: leave out the rest of an object
+        after a record that cannot be parsed."""
         self._storage = storage
         self._sealers = sealers
+        self._skips_unparsed = skips_unparsed
         self._bucket, self._prefix = location
         self._source = source
         self._table = table
@@ -171,13 +175,17 @@ class Intake:
                 return
 
     def _consumed(self, step: Step, reader: ObjectReader) -> Iterator[Record]:
+        ended = True
         try:
             for record in self._one_step(reader, STEP_RECORDS):
                 if record is None:
+                    ended = False
                     break
                 step.count += 1
                 yield record
-            else:
+                if self._skips_unparsed and isinstance(record, Malformed) and record.unparsed:
+                    break
+            if ended:
                 self._progress["ended"] = True
                 self.close()
         except InputDamaged as damage:

@@ -169,7 +169,7 @@ def _parsed(
         try:
             values = list(parse(io.BytesIO(text)))
         except (failure, ValueError, OverflowError) as error:
-            yield Malformed(f"The record is no valid Ion: {error}")
+            yield Malformed(f"The record is no valid Ion: {error}", True)
             continue
         yield from map(_document, values)
 

@@ -26,6 +26,8 @@ class Malformed:
     """Stands for text that is not a record; the reason goes to the error log."""
 
     reason: str
+    unparsed: bool = False
+    """Its text is of another format, or cut off."""
 
 
 TOO_LONG = Malformed("The record is too long to be an item")
@@ -79,7 +81,7 @@ def records(pieces: Iterable[bytes]) -> Iterator[dict[str, Any] | Malformed | No
             document = loads(line)
         except orjson.JSONDecodeError as error:
             if line.strip():
-                yield from _several(line, Malformed(f"The record is no valid JSON: {error}"))
+                yield from _several(line, Malformed(f"The record is no valid JSON: {error}", True))
                 continue
             blanks += 1
             if not blanks % BLANKS_AT_ONCE:
