@@ -24,6 +24,8 @@ class KinesisDouble:
         """Positions of records that fail in the next request."""
         self.never: str = ""
         """Documents with this text are always rejected."""
+        self.missing: set[str] = set()
+        """Names of streams that do not exist."""
 
     def put_records(self, request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         self.requests.append(request)
@@ -49,8 +51,15 @@ class KinesisDouble:
 def kinesis_double() -> Iterator[KinesisDouble]:
     class Requests(QuietRequests):
         def do_POST(self) -> None:
-            assert self.headers["X-Amz-Target"] == "Kinesis_20131202.PutRecords"
-            status, answer = double.put_records(json.loads(self.body()))
+            operation = self.headers["X-Amz-Target"].removeprefix("Kinesis_20131202.")
+            request = json.loads(self.body())
+            if request["StreamName"] in double.missing:
+                status, answer = 400, {"__type": "ResourceNotFoundException", "message": "no such stream"}
+            elif operation == "PutRecords":
+                status, answer = double.put_records(request)
+            else:
+                assert operation == "DescribeStreamSummary"
+                status, answer = 200, {"StreamDescriptionSummary": {"StreamStatus": "ACTIVE"}}
             self.answer(status, json.dumps(answer).encode(), content_type="application/x-amz-json-1.1")
 
     with serving(Requests) as port:

@@ -283,6 +283,39 @@ def test_disabled_destination_delivers_captured_changes(captured: Captured, cloc
     assert captured.kinesis.requests[-1]["StreamName"] == "changes-2"
 
 
+def test_a_destination_without_its_stream_has_failed(
+    process: InProcess, clock: ManualClock, kinesis: KinesisDouble
+) -> None:
+    """Recorded: errors.md section 6.10. Another destination may follow, or the same once the stream exists; a
+    stream that is deleted later is not looked for again."""
+    kinesis.missing = {"changes"}
+    captured = Captured(process, kinesis)
+    captured.put("a")
+    (destination,) = captured.look()
+    assert destination == {
+        "StreamArn": ARN,
+        "DestinationStatus": "ENABLE_FAILED",
+        "DestinationStatusDescription": "User does not have a permission to use kinesis stream",
+    }
+    with invalid():
+        captured.client.disable_kinesis_streaming_destination(TableName=captured.table, StreamArn=ARN)
+    process.check()
+    captured.client.enable_kinesis_streaming_destination(TableName=captured.table, StreamArn=OTHER)
+    captured.put("b")
+    assert captured.statuses() == ["ENABLE_FAILED", "ACTIVE"]
+    captured.client.disable_kinesis_streaming_destination(TableName=captured.table, StreamArn=OTHER)
+    kinesis.missing = set()
+    captured.look()
+    captured.client.enable_kinesis_streaming_destination(TableName=captured.table, StreamArn=ARN)
+    captured.put("c")
+    assert captured.statuses() == ["DISABLED", "ACTIVE"]
+    assert [r["dynamodb"]["Keys"]["p"]["S"] for r in kinesis.records] == ["b", "c"]
+    kinesis.missing = {"changes"}
+    clock.advance(1)
+    captured.put("d")
+    assert captured.statuses() == ["DISABLED", "ACTIVE"]
+
+
 def test_rejected_requests(captured: Captured) -> None:
     client, table = captured.client, captured.table
     for method in (

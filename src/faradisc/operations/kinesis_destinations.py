@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from faradisc.engine.kinesis.destinations import DEFAULT_PRECISION, check_stream, status
+from faradisc.engine.kinesis.destinations import (
+    DEFAULT_PRECISION,
+    ENABLE_FAILED_TEXT,
+    check_stream,
+    status,
+)
 from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, KinesisDestination, TableState
 from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
@@ -42,7 +47,7 @@ async def enable_kinesis_streaming_destination(backend: Backend, call: Call) -> 
                 "EnableKinesisStreamingDestination must be DISABLED or ENABLE_FAILED to perform ENABLE "
                 "operation."
             )
-        destination = KinesisDestination(arn, precision, True, UNASSIGNED, now_ns)
+        destination = KinesisDestination(arn, precision, True, UNASSIGNED, now_ns, asked=False)
         others = [each for each in state.kinesis if each.arn != arn]
         state.kinesis = [*others, destination]
         return False
@@ -148,6 +153,8 @@ async def describe_kinesis_streaming_destination(backend: Backend, call: Call) -
         if destination.precision:
             shown[_PRECISION] = destination.precision
         trouble = backend.kinesis.error(destination.resource, table.state.slots)
+        if destination.failed:
+            trouble = ENABLE_FAILED_TEXT
         if trouble:
             shown["DestinationStatusDescription"] = trouble
         described.append(shown)

@@ -10,6 +10,7 @@ document of the same form keeps its revision.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -184,7 +185,7 @@ def checked(document: str, *, of_stream: bool = False) -> str:
         _, statements = read_document(document, "resource")
         compiled(document)
     except PolicyError as error:
-        raise ValidationException(_INVALID + str(error)) from None
+        raise ValidationException(_INVALID + (_bare_principal(document) or str(error))) from None
     actions = STREAM_ACTIONS if of_stream else TABLE_ACTIONS
     unknown = [
         action
@@ -209,6 +210,22 @@ def checked(document: str, *, of_stream: bool = False) -> str:
             "Please revise the policy to ensure least-privilege form of access"
         )
     return canonical(document)
+
+
+_BARE_PRINCIPAL = re.compile(r'"(?:Not)?Principal"\s*:\s*(?="(?!\*"))')
+
+
+def _bare_principal(document: str) -> str:
+    """Returns the text for a Principal that is a string other than `*`; empty without one.
+
+    Source: errors.md section 6.10, which has the text. Assumed: that the place, line and column from 1, is
+    where the string begins.
+    """
+    found = _BARE_PRINCIPAL.search(document)
+    if found is None:
+        return ""
+    line, before = document.count("\n", 0, found.end()) + 1, document.rfind("\n", 0, found.end())
+    return f"Syntax error at position ({line},{found.end() - before})"
 
 
 def _is_offered(action: str, actions: frozenset[str]) -> bool:

@@ -221,7 +221,9 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     # errors.md section 7: beyond it the deserialiser finds no integer.
     ("SearchVectorsInput", "TopK"): Change(maximum=2**31 - 1),
     # errors.md 6.10: an empty one is found by the operation.
-    ("ExportTableToPointInTimeInput", "TableArn"): Change(minimum=0),
+    ("ExportTableToPointInTimeInput", "TableArn"): Change(
+        minimum=0, maximum=TABLE_ARN_MAXIMUM, plain_name=True
+    ),
     # limits.md section 3, legacy AttributesToGet.
     ("GetItemInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
     ("QueryInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,

@@ -422,6 +422,8 @@ def test_disabled_keys_and_unknown_aliases_are_invalid(open_encrypted: Open, key
         change("alias/none")
     with denied("does not exist"):
         change(keys.first[:-4] + "0000")
+    with denied("not authorized to perform: kms:DescribeKey on this resource because the resource does not"):
+        change(keys.first.replace("000000000000", "999999999999"))
     assert dynamodb.describe_table(TableName="table")["Table"]["SSEDescription"] == before
 
 

@@ -234,11 +234,11 @@ class FileKeyService:
             if _is_named(key.key_id, key.entry, name):
                 arn: str = self._usable(key.entry["arn"]).entry["arn"]
                 return arn
-        if "alias/" in name and self._keys:
-            account = next(iter(self._keys.values())).entry["arn"].split(":")[4]
+        account = next((each.entry["arn"].split(":")[4] for each in self._keys.values()), "")
+        if "alias/" in name and account:
             alias = name if name.startswith("arn:") else f"arn:aws:kms:{region}:{account}:{name}"
             raise KeyRefused("NotFoundException", f"Alias {alias} is not found.")
-        raise not_found()
+        raise not_found(name, account)
 
     def _usable(self, arn: str) -> _Key:
         if self._failure:

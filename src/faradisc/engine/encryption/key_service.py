@@ -51,8 +51,19 @@ class KeyService(Protocol):
     def close(self) -> None: ...
 
 
-def not_found() -> KeyRefused:
-    """Returns the error of a key that does not exist. Source: iam.md section 9.2 (seen)."""
+def not_found(name: str = "", account: str = "") -> KeyRefused:
+    """Returns the error of a key that does not exist. Source: iam.md section 9.2 (seen).
+
+    name: asked for; if it is the ARN of a key of another account than this, the text is that of errors.md
+    section 6.10 (recorded up to "allow access"). Assumed: the user that it names.
+    """
+    if account and name.startswith("arn:") and name.split(":")[4:5] not in ([], [account]):
+        return KeyRefused(
+            "AccessDeniedException",
+            f"User: arn:aws:iam::{account}:root is not authorized to perform: kms:DescribeKey on this resource "
+            "because the resource does not exist in this Region, no resource-based policies allow access, or a "
+            "resource-based policy explicitly denies access",
+        )
     return KeyRefused(
         "AccessDeniedException",
         "The ciphertext refers to a customer master key that does not exist, does not exist in this region, "

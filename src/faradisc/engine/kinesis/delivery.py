@@ -5,14 +5,14 @@ are trimmed from the log, so the log contains what is still to be delivered; aft
 return and be delivered again. The service guarantees neither order nor uniqueness, and retries for 24 hours
 (streams.md section 7); so does this job.
 
-A request that the endpoint rejects is sent again in halves, until the rejected record is alone; it is logged
+A new destination begins with a question for its stream. A request that the endpoint rejects is sent again in halves, until the rejected record is alone; it is logged
 and skipped. The deletion of a table ends its delivery.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 
@@ -67,6 +67,8 @@ class KinesisDelivery:
         self._entropy = entropy
         self._sender = sender
         self._flows: dict[Part, _Flow] = {}
+        self._asked: dict[int, Future[bool]] = {}
+        """Questions for a stream that have no answer yet, by the destination's resource."""
 
     async def step(self) -> bool:
         """Collects results and sends what is due. Returns False when there was nothing to do."""
@@ -75,6 +77,12 @@ class KinesisDelivery:
         for table, destination, resource in list(self._destinations()):
             parts = parts_of(resource, table.state.slots)
             known.update(parts)
+            if destination.failed:
+                busy = await self._finish(table, resource) or busy
+                continue
+            if destination.enabled and not destination.asked:
+                busy = await self._ask(table, destination, resource) or busy
+                continue
             empty = True
             for part in parts:
                 flow = self._flows.setdefault(part, _Flow(part))
@@ -107,6 +115,29 @@ class KinesisDelivery:
         for table, captured in self._catalog.tables.background_index.having(Capture):
             if table.state.status != INACCESSIBLE:
                 yield table, captured.destination, captured.resource
+
+    async def _ask(self, table: Table, destination: KinesisDestination, resource: int) -> bool:
+        """Asks for the stream of a new destination, which has failed if there is none.
+
+        Any other answer, and none, is one for the deliveries to find.
+        """
+        if self._sender is None:
+            return False
+        asked = self._asked.get(resource)
+        if asked is None:
+            asked = self._asked[resource] = self._sender.exists(*parse_arn(destination.arn))
+        if not asked.done():
+            return False
+        del self._asked[resource]
+        missing = asked.exception() is None and not asked.result()
+
+        def change(state: TableState) -> bool:
+            for each in state.kinesis:
+                if each.resource == resource and each.enabled:
+                    each.asked, each.failed, each.enabled = True, missing, not missing
+            return False
+
+        return await self._update(table, change)
 
     async def _flow_step(
         self, table: Table, destination: KinesisDestination, flow: _Flow
@@ -210,6 +241,9 @@ class KinesisDelivery:
                     each.resource = None
             return False
 
+        return await self._update(table, change)
+
+    async def _update(self, table: Table, change: Callable[[TableState], bool]) -> bool:
         try:
             await self._catalog.update(table, change, while_in_use=True)
         except ApiError:

@@ -13,6 +13,8 @@ _ARN = re.compile(r"arn:aws[a-z-]*:kinesis:([a-z0-9-]+):([0-9]{12}):stream/([a-z
 
 
 DEFAULT_PRECISION: Final = "MILLISECOND"
+ENABLE_FAILED_TEXT: Final = "User does not have a permission to use kinesis stream"
+"""The description of a destination whose stream does not exist (errors.md section 6.10)."""
 
 
 def check_stream(arn: str, region: str, account: str) -> None:
@@ -41,10 +43,12 @@ def parse_arn(arn: str) -> tuple[str, str]:
 
 def status(destination: KinesisDestination, now_ns: int, transition_ns: int) -> str:
     """Returns the present status. Short transitions count as ended, as in the catalog."""
+    if destination.failed:
+        return "ENABLE_FAILED"
     short = transition_ns <= SHORT_TRANSITION_MS_MAX * 1_000_000
     changing = not short and now_ns < destination.changed_ns + transition_ns
     if not destination.enabled:
         return "DISABLING" if changing or destination.resource is not None else "DISABLED"
-    if not changing:
+    if not changing and destination.asked:
         return "ACTIVE"
     return "UPDATING" if destination.updating else "ENABLING"

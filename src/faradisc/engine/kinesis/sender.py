@@ -1,4 +1,4 @@
-"""Sends PutRecords requests to a Kinesis endpoint.
+"""Asks a Kinesis endpoint for streams, and sends PutRecords requests to it.
 
 A server sends from separate threads, so the database's thread never waits for the network. The in-process
 client, which has no background threads, sends in the caller's thread.
@@ -12,7 +12,9 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+T = TypeVar("T")
 
 TIMEOUT_S = 5
 """Timeout of a connection and of each read; also the longest wait for a request when the database is
@@ -36,6 +38,10 @@ class Sender(Protocol):
         exception when a retry may help."""
         ...
 
+    def exists(self, region: str, stream: str) -> Future[bool]:
+        """Returns whether there is such a stream. Fails with any exception if that cannot be known."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -47,13 +53,31 @@ class InlineSender:
         self._clients: dict[str, Any] = {}
 
     def send(self, region: str, stream: str, records: Sequence[Outgoing]) -> Future[list[int]]:
-        sent: Future[list[int]] = Future()
+        return self._done(lambda: self.put(region, stream, records))
+
+    def exists(self, region: str, stream: str) -> Future[bool]:
+        return self._done(lambda: self.find(region, stream))
+
+    @staticmethod
+    def _done(work: Callable[[], T]) -> Future[T]:
+        done: Future[T] = Future()
         try:
-            sent.set_result(self.put(region, stream, records))
+            done.set_result(work())
         except Exception as error:
             # The job that reads the future handles it.
-            sent.set_exception(error)
-        return sent
+            done.set_exception(error)
+        return done
+
+    def find(self, region: str, stream: str) -> bool:
+        from botocore.exceptions import ClientError  # noqa: PLC0415 - only databases with a destination
+
+        try:
+            self._client(region).describe_stream_summary(StreamName=stream)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return False
+            raise
+        return True
 
     def put(self, region: str, stream: str, records: Sequence[Outgoing]) -> list[int]:
         from botocore.exceptions import ClientError  # noqa: PLC0415 - only databases with a destination
@@ -105,22 +129,28 @@ class ThreadedSender:
         self._threads: list[threading.Thread] = []
 
     def send(self, region: str, stream: str, records: Sequence[Outgoing]) -> Future[list[int]]:
-        sent: Future[list[int]] = Future()
+        return self._queued(lambda: self.inline.put(region, stream, records))
 
-        def put() -> None:
-            if sent.set_running_or_notify_cancel():
+    def exists(self, region: str, stream: str) -> Future[bool]:
+        return self._queued(lambda: self.inline.find(region, stream))
+
+    def _queued(self, work: Callable[[], T]) -> Future[T]:
+        done: Future[T] = Future()
+
+        def run() -> None:
+            if done.set_running_or_notify_cancel():
                 try:
-                    sent.set_result(self.inline.put(region, stream, records))
+                    done.set_result(work())
                 except BaseException as error:
-                    sent.set_exception(error)
+                    done.set_exception(error)
 
-        self._jobs.put(put)
+        self._jobs.put(run)
         if len(self._threads) < _THREADS:
             # Daemon threads: an endpoint that answers slowly must not block the end of the process.
             thread = threading.Thread(target=self._serve, name="faradisc-kinesis", daemon=True)
             self._threads.append(thread)
             thread.start()
-        return sent
+        return done
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -196,6 +196,10 @@ class KinesisDestination:
     """Whether the last change was one of precision."""
     changes_ns: list[int] = field(default_factory=list)
     """Changes of precision in the last 24 hours."""
+    asked: bool = True
+    """Whether Kinesis has been asked for the stream, which happens once."""
+    failed: bool = False
+    """Whether it had none: the status is ENABLE_FAILED."""
 
 
 @dataclass(slots=True)
