@@ -60,9 +60,9 @@ def not_found(name: str = "", account: str = "") -> KeyRefused:
     if account and name.startswith("arn:") and name.split(":")[4:5] not in ([], [account]):
         return KeyRefused(
             "AccessDeniedException",
-            f"User: arn:aws:iam::{account}:root is not authorized to perform: kms:DescribeKey on this resource "
-            "because the resource does not exist in this Region, no resource-based policies allow access, or a "
-            "resource-based policy explicitly denies access",
+            f"User: arn:aws:iam::{account}:root is not authorized to perform: kms:DescribeKey on this "
+            "resource because the resource does not exist in this Region, no resource-based policies allow "
+            "access, or a resource-based policy explicitly denies access",
         )
     return KeyRefused(
         "AccessDeniedException",

@@ -5,8 +5,9 @@ are trimmed from the log, so the log contains what is still to be delivered; aft
 return and be delivered again. The service guarantees neither order nor uniqueness, and retries for 24 hours
 (streams.md section 7); so does this job.
 
-A new destination begins with a question for its stream. A request that the endpoint rejects is sent again in halves, until the rejected record is alone; it is logged
-and skipped. The deletion of a table ends its delivery.
+A new destination begins with a question for its stream. A request that the endpoint rejects is sent again in
+halves, until the rejected record is alone; it is logged and skipped. The deletion of a table ends its
+delivery.
 """
 
 from __future__ import annotations
