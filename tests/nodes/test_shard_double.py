@@ -12,14 +12,14 @@ import asyncio
 import itertools
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import Batch, Part, Row
+from faradisc.storage.api import Batch, Epochs, Keys, Part, Row
 from faradisc.storage.postgres.sharded import ShardedStore
 from faradisc.storage.testing.contract import applied
 from faradisc.storage.testing.suite import Capabilities, SharedStoreSuite
@@ -56,9 +56,7 @@ class UnlockedStore(ShardedStore):
             rows += await super().get(part, [key], stale_ok=True, epoch=epoch)
         return rows
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         reads = [self.get(part, [key], epoch=(epochs or {}).get(part)) for part, key in keys]
         return [row for (row,) in await asyncio.gather(*reads)]
 

@@ -14,7 +14,7 @@ Every engine guarantees:
 3. What a read returns is still true after a crash: a read of something newer than the disk waits for the
    disk. `for_update` skips that wait, because the commit that follows waits anyway; a caller that then
    answers without a commit calls `wait_durable`.
-4. One call sees one state: `get`, `range`, `read_many` and `log` are each a consistent view.
+4. One call sees one state: `get`, `range`, `log` and `read_many`, unless it is loose, are consistent views.
 5. A log entry appears together with its commit, and never before the entries numbered below it.
 6. Long jobs can commit without waiting for the disk (`durable=False`). After a crash every durable commit
    exists, and of the others those up to some moment: each whole, none without those before it. So nothing
@@ -66,6 +66,11 @@ EMBEDDED_SLOTS = 4
 NETWORKED_SLOTS = 16
 """`Store.slots` of engines in this process, and behind a network. Tables keep the number they were made
 with."""
+
+
+Keys = Sequence[tuple[Part, bytes]]
+Epochs = Mapping[Part, int] | None
+"""That parts must have; a part that is missing may have any."""
 
 
 @dataclass(slots=True)
@@ -165,12 +170,11 @@ class RowReads(Protocol):
 class ReadOnlyStore(RowReads, Protocol):
     """One fixed state of a store, independent of later commits. Close it to free its space."""
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         """Returns rows of any parts, as one consistent view. Raises Stale.
 
-        epochs: that parts must have; a part that is missing may have any.
+        loose: on a store that `is_loose`, rows of different parts may be of different moments. For commits
+        that check all of them.
         """
         ...
 
@@ -196,6 +200,11 @@ class ReadOnlyStore(RowReads, Protocol):
 
 
 class Store(ReadOnlyStore, Protocol):
+    @property
+    def is_loose(self) -> bool:
+        """Whether rows of many parts cost more if they have to be of one moment: read_many(loose=True)."""
+        ...
+
     @property
     def shared(self) -> bool:
         """Whether other processes may use this store at the same time."""

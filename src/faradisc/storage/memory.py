@@ -11,7 +11,7 @@ Stores of one MemoryPlace share its rows, as processes share a database: for tes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from faradisc.errors import StorageError
@@ -21,6 +21,8 @@ from faradisc.storage.api import (
     Batch,
     Closed,
     Conflict,
+    Epochs,
+    Keys,
     Part,
     ReadOnlyStore,
     Row,
@@ -137,9 +139,7 @@ class _View:
                 break
         return page
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         epochs = epochs or {}
         return [self._part(part, epochs.get(part)).rows.get(key) for part, key in keys]
 
@@ -178,6 +178,8 @@ class _Snapshot(_View):
 
 class MemoryStore(_View):
     """A store without a disk. Never suspends."""
+
+    is_loose = False
 
     def __init__(self, place: MemoryPlace | None = None) -> None:
         """place: to be shared with other stores."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,9 @@ from faradisc.storage.api import (
     Batch,
     Closed,
     Conflict,
+    Epochs,
     IOFailed,
+    Keys,
     Part,
     ReadOnlyStore,
     Row,
@@ -64,7 +66,7 @@ class RocksStore(LiveReader):
     With inline durability no call ever suspends; with grouped durability calls wait in the running loop.
     """
 
-    shared = False
+    shared = is_loose = False
     slots = EMBEDDED_SLOTS
 
     def __init__(
@@ -159,9 +161,7 @@ class RocksStore(LiveReader):
             await self._show_of((part,), max([known.deleted, *(row[0] for _, row in page)]))
         return page
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         # A consistent view without a snapshot: nothing suspends between the first and the last read.
         rows = [self._read_row(self._part(part).rows + key) for part, key in keys]
         if self._version > self._durability.synced or self._unlogged:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from rocksdict import Rdict, RdictIter, ReadOptions
 
-from faradisc.storage.api import PART_BYTES_MAX, Closed, Corruption, IOFailed, Part, Row
+from faradisc.storage.api import PART_BYTES_MAX, Closed, Corruption, Epochs, IOFailed, Keys, Part, Row
 from faradisc.storage.rocks_files import translated
 
 ROW, LOG, STATE = b"r", b"l", b"s"
@@ -301,9 +301,7 @@ class RocksSnapshot(RocksReader):
     ) -> list[tuple[bytes, Row]]:
         return self._read_page(self._part(part), lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         return [self._read_row(self._part(part).rows + key) for part, key in keys]
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:

@@ -8,14 +8,14 @@ database without encryption pays nothing; with it, the calls for other resources
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
 from faradisc import errors
 from faradisc.engine.sealing.sealer import OVERHEAD_BYTES, KeyDenied, Sealer
 from faradisc.engine.sealing.sealers import Sealers
-from faradisc.storage.api import Batch, Conflict, Part, ReadOnlyStore, Row, Store
+from faradisc.storage.api import Batch, Conflict, Epochs, Keys, Part, ReadOnlyStore, Row, Store
 
 _Rows = Coroutine[Any, Any, list[Row | None]]
 _Pairs = Coroutine[Any, Any, list[tuple[bytes, Row]]]
@@ -93,10 +93,8 @@ class SealedView:
                 break
         return found
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
-        rows = await self._reads.read_many(keys, epochs=epochs)
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
+        rows = await self._reads.read_many(keys, epochs=epochs, loose=loose)
         for at, ((part, key), row) in enumerate(zip(keys, rows, strict=True)):
             sealer = self._by_resource.get(part[:4])
             if sealer is not None and row is not None:
@@ -149,6 +147,7 @@ class SealedStore(SealedView):
         super().__init__(inner, sealers)
         self.inner = inner
         self.shared = inner.shared
+        self.is_loose = inner.is_loose
         self.slots = inner.slots
         # What handles no payload is the engine's own.
         self.sweep, self.now_ns, self.trim = inner.sweep, inner.now_ns, inner.trim

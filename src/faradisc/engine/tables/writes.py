@@ -127,10 +127,11 @@ async def pause_after_conflict(attempt: int) -> None:
         await asyncio.sleep(min(PAUSE_S * attempt, PAUSE_S_MAX))
 
 
-async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
+async def read_images(store: Store, changes: Sequence[Change], *, loose: bool = False) -> list[Image]:
     """Returns the old images, as of one moment, in the order of the changes.
 
-    On an embedded store nothing is written between the reads of the parts.
+    loose: those of different parts may be of different moments. On an embedded store nothing is written
+    between the reads of the parts.
     Raises ResourceNotFoundException for a table that has been deleted meanwhile; Stale.
     """
     by_part: dict[bytes, list[int]] = {}
@@ -140,7 +141,7 @@ async def read_images(store: Store, changes: Sequence[Change]) -> list[Image]:
         by_part.setdefault(change.part, []).append(position)
     if store.shared and len(by_part) > 1:
         epochs = {change.part: change.table.epoch for change in changes}
-        found = await store.read_many([change.location for change in changes], epochs=epochs)
+        found = await store.read_many([change.location for change in changes], epochs=epochs, loose=loose)
         return [Image(row) for row in found]
     images: list[Image | None] = [None] * len(changes)
     for part, positions in by_part.items():

@@ -88,10 +88,8 @@ class Tokens:
         return await self._find(token, token.part, now_ns)
 
     async def _find(self, token: Token, part: Part, now_ns: int) -> Sizes | None:
-        (row,) = await self._store.get(part, (token.key,), for_update=True)
-        token.found = row
-        if row is None:
-            (row,) = await self._store.get(TOKENS_PART, (token.other_key,), for_update=True)
+        token.found, other = await self._store.get(part, (token.key, token.other_key), for_update=True)
+        row = token.found or other
         if row is None:
             return None
         stored = orjson.loads(row[1])

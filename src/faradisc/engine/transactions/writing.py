@@ -115,23 +115,32 @@ async def _attempt(
     token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
     *,
     charged: bool = False,
+    loose: bool | None = None,
 ) -> list[Outcome] | None:
     """Makes all actions durable; returns None if an item has changed meanwhile.
 
-    charged: an earlier attempt was charged.
+    charged: an earlier attempt was charged. loose: whether images may be of different moments: the commit
+    checks them all, but why nothing is committed has to have been so at one moment.
     """
-    images = await read_images(store, changes)
+    loose = store.is_loose if loose is None else loose
+    images = await read_images(store, changes, loose=loose)
     outcomes: list[Outcome] = []
     reasons: dict[int, dict[str, Any]] = {}
     """Reasons of the actions whose condition is false, by position."""
+    invalid: tuple[int, ValidationException] | None = None
     for position, (change, image) in enumerate(zip(changes, images, strict=True)):
         try:
             outcomes.append(evaluate(change, image))
         except ConditionFailed as condition:
             reasons[position] = _condition_reason(condition, actions[position])
         except ValidationException as rejection:
-            await store.wait_durable(0)
-            raise cancelled_by_one(position, len(actions), rejection) from None
+            invalid = position, rejection
+            break
+    if loose and (reasons or invalid):
+        return await _attempt(store, actions, changes, token_batch, charged=charged, loose=False)
+    if invalid is not None:
+        await store.wait_durable(0)
+        raise cancelled_by_one(invalid[0], len(actions), invalid[1])
     if reasons:
         if not charged:
             _admit(charge_cancelled(changes, images), changes)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from faradisc.storage.api import Part, Row, Stale
+from faradisc.storage.api import Epochs, Keys, Part, Row, Stale
 from faradisc.storage.postgres.errors import ABSENT, Moved, breaks_connection, sqlstate, translated
 from faradisc.storage.postgres.keys import is_long, loaded, stored_key
 from faradisc.storage.postgres.pool import Connection, Pool
@@ -153,9 +153,7 @@ class Place(PostgresStore):
 
         return await self._settled(part, read)
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         accepted = _CLEAN
         while True:
             found = await self.look(keys, epochs)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from faradisc.storage.api import Part, Row, Stale
+from faradisc.storage.api import Epochs, Keys, Part, Row, Stale
 from faradisc.storage.postgres.keys import (
     ABOVE_ALL,
     HEAD_BYTES,
@@ -139,9 +139,7 @@ class Reader(ABC):
             if complete:
                 return found
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         answer: list[Row | None] = [None] * len(keys)
         rows = await self._fetch(ROWS, [part for part, _ in keys], [stored_key(key) for _, key in keys])
         for n, found, version, payload in rows:

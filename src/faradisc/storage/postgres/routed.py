@@ -25,7 +25,9 @@ from faradisc.storage.api import (
     Batch,
     Closed,
     Conflict,
+    Epochs,
     IOFailed,
+    Keys,
     Part,
     ReadOnlyStore,
     Row,
@@ -41,8 +43,6 @@ from faradisc.storage.postgres.store import PostgresSnapshot, check_bytes
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-Keys = Sequence[tuple[Part, bytes]]
-Epochs = Mapping[Part, int] | None
 LOOKS = 3
 """Reads of several places before their parts are locked."""
 LOCKING_MAX = 4
@@ -102,7 +102,7 @@ class _Snapshot(_Routing):
             raise IOFailed(self._away[number])
         return self._states[number]
 
-    async def read_many(self, keys: Keys, *, epochs: Epochs = None) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         return [(await self.get(part, [key], epoch=(epochs or {}).get(part)))[0] for part, key in keys]
 
     async def parts(self) -> list[tuple[Part, int]]:
@@ -142,7 +142,7 @@ async def _nothing() -> None:
 
 
 class RoutedStore(_Routing):
-    shared = True
+    shared = is_loose = True
     slots = NETWORKED_SLOTS
 
     def __init__(self, store_id: int, places: dict[int, Place]) -> None:
@@ -302,10 +302,10 @@ class RoutedStore(_Routing):
 
     # --- reads of several places ---
 
-    async def read_many(self, keys: Keys, *, epochs: Epochs = None) -> list[Row | None]:
-        return await self._tried(lambda: self._read_many(keys, epochs))
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
+        return await self._tried(lambda: self._read_many(keys, epochs, loose=loose))
 
-    async def _read_many(self, keys: Keys, epochs: Epochs) -> list[Row | None]:
+    async def _read_many(self, keys: Keys, epochs: Epochs, *, loose: bool) -> list[Row | None]:
         numbers = [await self.number_of(part) for part, _ in keys]
         at: dict[int | None, list[int]] = {}
         for n, number in enumerate(numbers):
@@ -313,23 +313,30 @@ class RoutedStore(_Routing):
         if None in at and len(at) > 1:
             # A commit puts a part that is not named yet in the map first: is it still absent afterwards?
             named = [each for each, number in zip(keys, numbers, strict=True) if number is not None]
-            found = await self._read_many(named, epochs)
+            found = await self._read_many(named, epochs, loose=loose)
             for n in at[None]:
                 if await self.number_of(keys[n][0]) is not None:
-                    return await self._read_many(keys, epochs)
+                    return await self._read_many(keys, epochs, loose=loose)
                 found[n:n] = await self._unnamed.read_many([keys[n]], epochs=epochs)
             return found
         if len(at) <= 1:
             place = self.place(numbers[0]) if numbers and numbers[0] is not None else self._unnamed
             return await place.read_many(keys, epochs=epochs)
-        return await self._read_several({n: where for n, where in at.items() if n is not None}, keys, epochs)
+        by_place = {number: where for number, where in at.items() if number is not None}
+        places = sorted(by_place, reverse=True)  # as commits lock, so that no two wait for each other
+        own = {self.place(number): [keys[n] for n in by_place[number]] for number in places}
+        read = self._read_loose if loose else self._read_whole
+        rows: list[Row | None] = [None] * len(keys)
+        for number, found in zip(places, await read(own, epochs), strict=True):
+            for n, row in zip(by_place[number], found, strict=True):
+                rows[n] = row
+        return rows
 
-    async def _read_several(
-        self, at: Mapping[int, list[int]], keys: Keys, epochs: Epochs
-    ) -> list[Row | None]:
-        """at: positions of keys by place."""
-        numbers = sorted(at, reverse=True)  # as commits lock, so that no two wait for each other
-        own = {self.place(number): [keys[n] for n in at[number]] for number in numbers}
+    async def _read_loose(self, own: Mapping[Place, Keys], epochs: Epochs) -> list[list[Row | None]]:
+        return await asyncio.gather(*(place.read_many(keys, epochs=epochs) for place, keys in own.items()))
+
+    async def _read_whole(self, own: Mapping[Place, Keys], epochs: Epochs) -> list[list[Row | None]]:
+        """Returns the rows of each place, as they were at one moment."""
         for place, wanted in own.items():
             await place.create({part for part, _ in wanted})
         for _ in range(LOOKS):
@@ -342,11 +349,7 @@ class RoutedStore(_Routing):
                 for place, wanted in own.items():
                     await locks.enter_async_context(place.locked({part for part, _ in wanted}))
                 seen = await asyncio.gather(*(place.look(wanted, epochs) for place, wanted in own.items()))
-        rows: list[Row | None] = [None] * len(keys)
-        for number, look in zip(numbers, seen, strict=True):
-            for n, row in zip(at[number], look.rows, strict=True):
-                rows[n] = row
-        return rows
+        return [look.rows for look in seen]
 
     async def snapshot(self) -> _Snapshot:
         """Returns one state of all places that answer: no commit over several places is under way then."""

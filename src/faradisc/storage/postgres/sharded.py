@@ -9,12 +9,12 @@ than every commit that was answered, and has all of a commit or nothing.
 from __future__ import annotations
 
 import struct
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, TypeVar
 
 from faradisc.errors import StorageError
-from faradisc.storage.api import Batch, Closed, Conflict, Part, Row, Stale
+from faradisc.storage.api import Batch, Closed, Conflict, Epochs, Keys, Part, Row, Stale
 from faradisc.storage.postgres.connecting import connector, prepare, schema_of
 from faradisc.storage.postgres.errors import CALLER_UNKNOWN, breaks_connection, translated
 from faradisc.storage.postgres.keys import loaded, stored_key
@@ -59,9 +59,7 @@ class _LockedReader(Reader):
     def _one_state(self) -> AbstractAsyncContextManager[Reader]:
         return nullcontext(self)
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         found: dict[tuple[Part, bytes], Row] = {}
         for part, (gen, epoch) in self._parts.items():
             if epochs and epochs.get(part, epoch) != epoch:
@@ -108,9 +106,7 @@ class ShardedStore(PostgresStore):
     async def range(self, part: Part, *arguments: Any, **options: Any) -> list[tuple[bytes, Row]]:
         return await self._locked([part], lambda reader: reader.range(part, *arguments, **options))
 
-    async def read_many(
-        self, keys: Sequence[tuple[Part, bytes]], *, epochs: Mapping[Part, int] | None = None
-    ) -> list[Row | None]:
+    async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         parts = [part for part, _ in keys]
         return await self._locked(parts, lambda reader: reader.read_many(keys, epochs=epochs))
 

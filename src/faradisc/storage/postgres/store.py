@@ -98,6 +98,7 @@ class Elsewhere(Protocol):
 
 class PostgresStore(Reader):
     shared = True
+    is_loose = False
     slots = NETWORKED_SLOTS
 
     def __init__(
