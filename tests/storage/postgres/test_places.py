@@ -8,8 +8,9 @@ import asyncio
 import itertools
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -25,7 +26,7 @@ from faradisc.storage.postgres.share import Share
 from faradisc.storage.postgres.store import open_postgres
 from faradisc.storage.testing.contract import applied
 from faradisc.storage.testing.suite import Capabilities, SharedStoreSuite
-from fixtures.places import LATE, LOST, Faults, Hooked, hooked, new_places, opened
+from fixtures.places import LATE, LOST, Faults, Hooked, empty, hooked, new_places, opened
 
 PARTS = [b"tbl1\x00", b"tbl2\x00"]
 """Of two tables; `placed` puts them at different places."""
@@ -37,9 +38,15 @@ class TestPlaces(SharedStoreSuite):
 
     capabilities = Capabilities(reopens=True, suspends=True)
 
+    dsns: ClassVar[list[str]] = []
+
     @pytest.fixture(autouse=True)
     def _addresses(self, postgres: str) -> None:
-        self.dsns = new_places(postgres)
+        """Two places for all tests: to make them takes longer than most of the tests."""
+        if self.dsns:
+            asyncio.run(empty(self.dsns))
+        else:
+            self.dsns.extend(new_places(postgres))
 
     async def open_store(self, place: Path) -> RoutedStore:
         return await opened(self.dsns)
@@ -336,6 +343,7 @@ def test_tables_move_while_they_are_written(postgres: str, faults: Faults, targe
         await applied(store, Batch(b"tbl9\x00", puts=[(b"k", b"")]))
         faults.shares = {LOST: 0.05}
         written: dict[tuple[bytes, bytes], bytes] = {}
+        clearing = asyncio.Lock()
         busy = True
 
         async def write(number: int) -> None:
@@ -347,19 +355,22 @@ def test_tables_move_while_they_are_written(postgres: str, faults: Faults, targe
                 )
                 payload = chance.randbytes(4)
                 beside = [Batch(b"tbl9\x00", puts=[(b"k", payload)])] if chance.random() < 0.1 else []
-                if chance.random() < 0.3:
-                    await applied(by, Batch(part, deletes=[key], epoch=7, log=[b"d" + key]), *beside)
-                    written.pop((part, key), None)
-                else:
-                    await applied(by, Batch(part, puts=[(key, payload)], epoch=7, log=[b"p" + key]), *beside)
-                    written[part, key] = payload
                 if chance.random() < 0.01:
-                    await by.clear(parts[0])
-                    for known in [each for each in written if each[0] == parts[0]]:
-                        del written[known]
+                    async with clearing:
+                        await by.clear(parts[0])
+                        for known in [each for each in written if each[0] == parts[0]]:
+                            del written[known]
                     return
-                [row] = await by.get(part, [key], epoch=7)
-                assert (row and row[1]) == written.get((part, key))
+                async with clearing if part == parts[0] else nullcontext():
+                    if chance.random() < 0.3:
+                        await applied(by, Batch(part, deletes=[key], epoch=7, log=[b"d" + key]), *beside)
+                        written.pop((part, key), None)
+                    else:
+                        batch = Batch(part, puts=[(key, payload)], epoch=7, log=[b"p" + key])
+                        await applied(by, batch, *beside)
+                        written[part, key] = payload
+                    [row] = await by.get(part, [key], epoch=7)
+                    assert (row and row[1]) == written.get((part, key))
 
         writers = [asyncio.ensure_future(write(number)) for number in range(2)]
         before = store.map.places[b"tbl1"]
