@@ -20,14 +20,13 @@ from collections.abc import Callable, Collection, Mapping
 from types import CodeType, FunctionType
 from typing import Any, cast
 
-from faradisc.database import Database
 from faradisc.engine.tables.charging import charge_write
 from faradisc.engine.tables.commit import commit_batches, commit_outcomes
 from faradisc.engine.tables.reads import read_and_charge
 from faradisc.engine.tables.writes import apply_change
 from faradisc.engine.throughput.background import Background
 from faradisc.engine.throughput.table_usage import EnforcingUsage
-from faradisc.operations.call import Backend
+from faradisc.operations.backend import Backend
 from faradisc.operations.get_item import get_item
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody")
@@ -135,8 +134,8 @@ _ENFORCING = {"growth"}
 
 _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
     "bare": {
-        Database.execute: edited(
-            Database.execute, {"_request_counter", "read_clock", "began", "elapsed", "first_table", "stats"}
+        Backend.execute: edited(
+            Backend.execute, {"_counter", "read_clock", "began", "elapsed", "first_table", "stats"}
         ),
         Backend.table_for_data: edited(Backend.table_for_data, {"first_table"}),
         get_item: edited(get_item, instead={"half_units": _UNITS}),
@@ -147,7 +146,7 @@ _CODES: dict[str, dict[Callable[..., Any], CodeType]] = {
         Background.step: _rest.__code__,
     },
     "counting": {
-        Database.execute: edited(Database.execute, {"_request_time"}),
+        Backend.execute: edited(Backend.execute, {"_request_time"}),
         EnforcingUsage.read: _count_read.__code__,
         EnforcingUsage.write: _count_write.__code__,
         charge_write: edited(charge_write, instead=_UNENFORCED),

@@ -7,12 +7,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from faradisc import __version__
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.capacity.throttle import Throttled
-from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy, quick_reading
+from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
@@ -34,18 +33,16 @@ from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.counted_sizes import CountedSizes, UsageReader
 from faradisc.engine.tables.late import LateReads
-from faradisc.engine.throughput.request_counter import RequestCounter, log_slow
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
 from faradisc.engine.ttl.sweep import Sweeper
-from faradisc.errors import ApiError, RequestRuleError, StorageError
+from faradisc.errors import StorageError
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TTL_CHANGE_INTERVAL_S
-from faradisc.metrics.request_metrics import RECENT_MAX
-from faradisc.model.values.checks import Wording
-from faradisc.operations.call import Backend, Call, no_yield
-from faradisc.operations.registry import FOLLOW_ALL, FOLLOW_LATE, OPERATIONS, Operation
+from faradisc.operations.backend import Backend, no_yield
+from faradisc.operations.call import Call
+from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.response import RequestIds
@@ -137,7 +134,6 @@ class Database:
         self,
         backend: Backend,
         settings: Settings,
-        cluster: Cluster | None = None,
         places: RoutedStore | None = None,
         jobs: tuple[Job, ...] = (),
     ) -> None:
@@ -148,10 +144,8 @@ class Database:
         self.account = settings.account
         self.request_ids = RequestIds(backend.entropy)
         store, catalog = backend.store, backend.catalog
-        self._read_clock = quick_reading(backend.clock)
-        self._slow_ns = settings.slow_ms * 1e6 or inf
-        self._request_time = catalog.throughput.request_time
-        self._request_counter = RequestCounter(catalog.tables.registry_of)
+        self.knows, self.execute = backend.knows, backend.execute
+        backend.check_caller = self._check_caller
         self.other_services = OtherServices(
             store,
             catalog,
@@ -202,6 +196,7 @@ class Database:
             self.places = Places(places, catalog, backend.clock)
             own += (Job("loads of the places", self.places.step),)
             leased += (Job("moves of tables", self.places.mover.step, lost=self.places.mover.lost),)
+        cluster = self.cluster = backend.cluster
         if cluster is not None:
             jobs = self._jobs_of(cluster)
             self._keeping_up = Workers(jobs)
@@ -211,13 +206,11 @@ class Database:
                 backend.exchange.tasks.follow,
                 self.other_services.follow,
                 catalog.throughput.follow,
-                catalog.refresh,  # last, so that the tables of all tasks are known
+                catalog.follower.refresh,  # last, so that the tables of all tasks are known
             )
             leased = tuple(map(cluster.leased, leased))
         self.engine: Store = store
         """The store without what is around it."""
-        self.cluster = cluster
-        """This node among others; None: the store is embedded."""
         self._workers = Workers((*own, *leased))
 
     def _jobs_of(self, cluster: Cluster) -> tuple[Job, ...]:
@@ -285,6 +278,9 @@ class Database:
             )
             store = fenced(store)
         sealers = Sealers(clock, entropy)
+        # From here on `store` is this one. It has the engine's own methods, so that `commit` is the engine's,
+        # until the first table is encrypted; then `commit` is SealedStore.commit, which seals the payloads of
+        # encrypted tables and calls the engine's.
         store = SealedStore(store, sealers)
         catalog = Catalog(
             store,
@@ -331,25 +327,27 @@ class Database:
             await counted.step()
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
-            store,
-            catalog,
-            catalog.tables,
-            clock,
-            entropy,
-            Tokens(store, places),
-            KinesisDelivery(store, catalog, clock, entropy, kinesis),
-            exchange,
-            backups,
-            restores,
-            periods,
-            encryption,
-            replicas,
-            sizes,
-            ConflictInjector(rate, seed) if rate else None,
+            operations=OPERATIONS,
+            store=store,
+            catalog=catalog,
+            clock=clock,
+            entropy=entropy,
+            tokens=Tokens(store, places),
+            kinesis=KinesisDelivery(store, catalog, clock, entropy, kinesis),
+            exchange=exchange,
+            backups=backups,
+            restores=restores,
+            periods=periods,
+            encryption=encryption,
+            replicas=replicas,
+            sizes=sizes,
+            cluster=cluster,
+            conflicts=ConflictInjector(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
             yield_control=settings.yield_control,
+            slow_ns=settings.slow_ms * 1e6 or inf,
         )
-        database = cls(backend, settings, cluster, places, counting)
+        database = cls(backend, settings, places, counting)
         database.engine = engine
         await database.other_services.load()
         if cluster is not None:
@@ -380,7 +378,7 @@ class Database:
         try:
             return await self._workers.step()
         except Stale:
-            await self.backend.catalog.refresh()
+            await self.backend.catalog.follower.refresh()
             return True
         except Changed:
             if self.cluster is not None:
@@ -408,15 +406,15 @@ class Database:
     def store(self) -> Store:
         return self.backend.store
 
-    def knows(self, operation: str) -> bool:
-        return operation in OPERATIONS
-
     @cached_property
     def authorizer(self) -> Authorizer:
         """Tests the requests of callers whom policies limit."""
         from faradisc.operations.access.authorizer import Authorizer  # noqa: PLC0415 - seldom needed
 
         return Authorizer(self.backend)
+
+    def _check_caller(self, call: Call) -> None:
+        self.authorizer.check(call)
 
     def authorize(self, call: Call, service: str) -> None:
         """Tests whether the caller may use an operation of another service, which has no resources.
@@ -429,72 +427,6 @@ class Database:
 
     def other_service(self, service: str) -> OperationExecutor:
         return self.other_services.of(service)
-
-    async def execute(self, call: Call) -> dict[str, Any]:
-        """Runs one operation.
-
-        Returns JSON values and `orjson.Fragment`s. Raises ApiError; StorageError when the store fails.
-        """
-        operation = OPERATIONS[call.operation]
-        call.wording = Wording.OLD if call.older else operation.wording
-        read_clock = self._read_clock
-        began = read_clock()
-        self._request_time.now = began
-        try:
-            if call.caller is not None:
-                self.authorizer.check(call)
-            if self.cluster is None:
-                result = await operation.handler(self.backend, call)
-            else:
-                result = await self._execute_shared(operation, call)
-        except RequestRuleError as error:
-            self._request_counter.rejected(call, error)
-            if operation.enveloped and not call.older:
-                raise error.enveloped() from None
-            raise
-        except ApiError as error:
-            self._request_counter.rejected(call, error)
-            raise
-        except Throttled as throttled:
-            throttle = throttled.throttle.as_api_error()
-            self._request_counter.rejected(call, throttle)
-            raise throttle from None
-        except StorageError:
-            self._request_counter.failed(call)
-            raise
-        elapsed = read_clock() - began
-        if call.first_table is not None:
-            # TableMeter.succeeded, written out: this is on the path of every request. Those of the control
-            # plane ask for no data and are not counted.
-            try:
-                recent = call.first_table.meter.latencies[call.operation]
-            except KeyError:
-                recent = call.first_table.meter.latency_window(call.operation)
-            recent.append(elapsed)
-            if len(recent) == RECENT_MAX:
-                call.first_table.meter.count_latencies(call.operation)
-        if call.stats is not None:
-            self._request_counter.succeeded(call, call.stats, elapsed)
-        if elapsed > self._slow_ns:
-            log_slow(call, elapsed)
-        return result
-
-    async def _execute_shared(self, operation: Operation, call: Call) -> dict[str, Any]:
-        """Runs an operation beside other nodes: with the tables as they are, even if another node has just
-        changed them."""
-        catalog = self.backend.catalog
-        if operation.name in FOLLOW_ALL and self.cluster is not None:
-            await self.cluster.follow()
-        elif operation.name not in FOLLOW_LATE:
-            await catalog.refresh()
-        if operation.name == "BatchExecuteStatement":  # which repeats single statements
-            return await operation.handler(self.backend, call)
-
-        def attempt() -> Awaitable[dict[str, Any]]:
-            call.first_table = call.stats = None
-            return operation.handler(self.backend, call)
-
-        return await catalog.with_newest(attempt)
 
     async def reset(self) -> None:
         """Drops every table at once, protected or not, and every backup."""

@@ -13,7 +13,8 @@ import pytest
 from botocore import xform_name
 
 from faradisc.errors import ValidationException
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.registry import OPERATIONS
 from fixtures.access import AccessWorld, arn, denial, statement
 

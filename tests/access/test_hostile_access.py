@@ -12,7 +12,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.http import HttpRequest
 from fixtures.access import ACCOUNT, REGION, SECRET, AccessWorld, arn, denial, statement

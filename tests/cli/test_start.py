@@ -99,7 +99,7 @@ def test_server_imports_only_the_operations_it_serves(tmp_path: Path, command: A
     assert loaded & set(OPTIONAL) == set()
     assert below("faradisc.language.expressions", loaded) == set()
     assert below("faradisc.operations", loaded) == {
-        f"faradisc.operations.{name}" for name in ("call", "registry", "tables")
+        f"faradisc.operations.{name}" for name in ("backend", "call", "registry", "request_counter", "tables")
     }
 
 

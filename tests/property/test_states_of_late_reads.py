@@ -33,7 +33,7 @@ def test_without_a_lag_every_read_sees_the_present() -> None:
 def test_the_same_seed_gives_the_same_answers() -> None:
     def answers(lag_seed: int) -> list[Answer]:
         world = World(7)
-        world.process.backend.catalog.tables.set_late_reads(LAG_MS, {}, lag_seed)
+        world.process.backend.tables.set_late_reads(LAG_MS, {}, lag_seed)
         found: list[Answer] = []
         call = world.call
 

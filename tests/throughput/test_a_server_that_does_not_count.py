@@ -14,7 +14,7 @@ import orjson
 import pytest
 from bench import bare
 
-from faradisc.database import Database
+from faradisc.operations.backend import Backend
 from faradisc.operations.get_item import get_item
 from faradisc.protocol import front
 from faradisc.protocol.http import HttpRequest, HttpResponse
@@ -179,9 +179,9 @@ def entered() -> Iterator[Callable[..., set[str]]]:
 
 
 def test_the_functions_stay_the_same_objects() -> None:
-    execute, own = Database.execute, Database.execute.__code__
+    execute, own = Backend.execute, Backend.execute.__code__
     bare.become("bare")
-    assert Database.execute is execute
+    assert Backend.execute is execute
     assert execute.__code__ is not own
     assert execute.__code__.co_qualname == own.co_qualname
     bare.become("whole")

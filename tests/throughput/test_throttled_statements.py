@@ -9,8 +9,8 @@ import pytest
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.engine.throughput.request_counter import RequestCounter
 from faradisc.errors import ThrottlingException
+from faradisc.operations.request_counter import RequestCounter
 
 WRITINGS = (
     'SELECT * FROM "T"',

@@ -215,7 +215,7 @@ class LocalDatabase:
         Existing tables stay unchanged. Raises ValueError, which names the errors by file and line.
         """
         # Seldom needed.
-        from faradisc.operations.call import no_yield  # noqa: PLC0415
+        from faradisc.operations.backend import no_yield  # noqa: PLC0415
         from faradisc.tools.seeding import apply, read_seed  # noqa: PLC0415
         from faradisc.tools.seeding.calling import SeedingCaller, errors_in  # noqa: PLC0415
 

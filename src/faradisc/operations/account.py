@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.limits import ACCOUNT_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 CACHE_PERIOD_MINUTES = 1440
 

@@ -18,7 +18,8 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import LIST_BACKUPS_PAGE_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 
 async def create_backup(backend: Backend, call: Call) -> dict[str, Any]:

@@ -38,8 +38,9 @@ from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.partiql import errors
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.model.values.attribute import Item
+from faradisc.operations.backend import Backend
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.call import Call
 from faradisc.operations.consumption import Charges
 from faradisc.operations.statements import (
     Prepared,
@@ -110,7 +111,9 @@ async def batch_execute_statement(backend: Backend, call: Call) -> dict[str, Any
     for member in members:
         try:
             if member.action is not None:
-                await backend.catalog.with_newest(partial(_execute, backend, member, member.action, charges))
+                await backend.catalog.follower.with_newest(
+                    partial(_execute, backend, member, member.action, charges)
+                )
         except ApiError as error:
             member.fail(error)
         except Throttled as rejection:

@@ -13,15 +13,16 @@ import orjson
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttle, batch_error
 from faradisc.engine.tables.charging import charge_read
-from faradisc.engine.tables.keys import check_key, check_paths_into_keys
+from faradisc.engine.tables.keys import check_key
 from faradisc.engine.tables.reads import read_records
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
-from faradisc.language.expressions.clauses import bind_read_projection
+from faradisc.language.expressions.clauses import bind_read_projection, check_paths_into_keys
 from faradisc.limits import BATCH_GET_BYTES_MAX, BATCH_GET_KEYS_MAX, KB
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.consumption import Charges
 
 KEYS_PER_STEP = 16

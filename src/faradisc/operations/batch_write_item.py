@@ -20,8 +20,9 @@ from faradisc.errors import ValidationException
 from faradisc.limits import BATCH_WRITE_REQUESTS_MAX
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import SEVERAL_TYPES
+from faradisc.operations.backend import Backend
 from faradisc.operations.batch_get_item import DUPLICATE_KEYS, check_distinct
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.call import Call
 from faradisc.operations.item_writes import report_writes
 
 

@@ -13,7 +13,8 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import BULK_OPERATIONS_RUNNING_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.echo import BULK_INPUT, BULK_OUTPUT, echoed
 from faradisc.operations.exchanges import (
     begin,

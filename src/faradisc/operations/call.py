@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from faradisc.auth.identity import Identity
-from faradisc.clock import Clock, Entropy
-from faradisc.engine.backups.periods import Periods
-from faradisc.engine.backups.registry import Backups
-from faradisc.engine.backups.restoring import Restores
-from faradisc.engine.encryption.encryption import Encryption
-from faradisc.engine.exchange.service import ExchangeService
-from faradisc.engine.kinesis.delivery import KinesisDelivery
-from faradisc.engine.replication.group import Replicas
 from faradisc.engine.streams.stream import StreamState
-from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.counted_sizes import UsageReader
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.tables import Tables
-from faradisc.engine.transactions.conflicts import ConflictInjector
-from faradisc.engine.transactions.tokens import Tokens
-from faradisc.errors import TableNotFoundException
-from faradisc.limits import TTL_CHANGE_INTERVAL_S
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.parameters import Parameters
 from faradisc.model.values.size import item_size
-from faradisc.storage.api import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,54 +108,3 @@ class Call(Parameters):
     def size_of(self, item: Item) -> int:
         """Returns the size in bytes of an item of the request."""
         return self.item_sizes.get(id(item)) or item_size(item)
-
-
-async def no_yield() -> None:
-    """Returns at once: without an event loop no other request waits for the thread."""
-
-
-@dataclass(slots=True)
-class Backend:
-    """The open database that operations use."""
-
-    store: Store
-    catalog: Catalog
-    tables: Tables
-    clock: Clock
-    entropy: Entropy
-    tokens: Tokens
-    kinesis: KinesisDelivery
-    exchange: ExchangeService
-    backups: Backups
-    restores: Restores
-    periods: Periods
-    encryption: Encryption
-    replicas: Replicas
-    sizes: UsageReader
-    """What descriptions show of counts and sizes: those of the store, or earlier ones."""
-    conflicts: ConflictInjector | None = None
-    """Injects transaction conflicts, to test programs with; None: only real conflicts occur."""
-    ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
-    yield_control: Callable[[], Awaitable[None]] = no_yield
-    """Awaited during long work, so that other requests run."""
-
-    def table_for_data(self, call: Call, name_or_arn: str) -> Table:
-        """Returns a table to read or write. Raises ResourceNotFoundException."""
-        table = self.tables.for_data(name_or_arn, call.region, call.account)
-        if call.first_table is None:
-            call.first_table = table
-            return table
-        if table is not call.first_table:
-            call.add_table(table)
-        return table
-
-    def table_for_control(self, call: Call) -> Table:
-        """Returns the table of a control-plane request. Raises ResourceNotFoundException."""
-        return self.tables.for_control(call.request["TableName"], call.region, call.account)
-
-    def table_for_backup(self, call: Call, name_or_arn: str) -> Table:
-        """Returns the table of a backup request. Raises TableNotFoundException."""
-        table = self.tables.find(name_or_arn, call.region, call.account)
-        if table is None:
-            raise TableNotFoundException(f"Table not found: {name_or_arn}")
-        return table

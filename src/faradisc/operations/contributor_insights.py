@@ -17,7 +17,8 @@ from faradisc.engine.throughput.meter import InsightsSetting
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.metrics.contributor_insights import Insights, Mode
 from faradisc.model.values.schema import KeySchema
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 DEFAULT_MODE: Final = "ACCESSED_AND_THROTTLED_KEYS"
 PAGE_MAX = 100

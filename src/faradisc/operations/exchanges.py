@@ -12,8 +12,9 @@ from typing import Any
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.task_store import BULK, EXPORT, IMPORT, Task, TokenMismatch, fingerprint
 from faradisc.errors import ApiError, LimitExceededException, UnsupportedOperation, ValidationException
+from faradisc.operations.backend import Backend
 from faradisc.operations.backups import check_account
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.call import Call
 
 PAGE_SIZE = 10
 """Tasks of a page where the request asks for no number."""

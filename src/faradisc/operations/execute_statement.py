@@ -35,7 +35,8 @@ from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import AttributeValue, Item, compare
 from faradisc.model.values.schema import KeySchema
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.search import Search, answer_page, needs_items
 from faradisc.operations.statement_ranges import key_ranges_of
 from faradisc.operations.statements import (

@@ -30,7 +30,8 @@ from faradisc.language.partiql.syntax import Delete, Exists, Insert, Update
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.values.attribute import ORDERED_TYPES, Item, type_of
 from faradisc.model.values.size import item_size, value_size
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.statements import Prepared, prepare, write_of
 from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.transact_write_items import write_transaction

@@ -24,7 +24,8 @@ from faradisc.limits import (
     INCREMENTAL_EXPORT_S_MIN,
 )
 from faradisc.model.values.schema import KeySchema
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.echo import FILTER, echoed
 from faradisc.operations.exchanges import (
     PAGE_SIZE,

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.capacity import units
-from faradisc.engine.tables.keys import check_key, check_paths_into_keys
+from faradisc.engine.tables.keys import check_key
 from faradisc.engine.tables.reads import read_and_charge
-from faradisc.language.expressions.clauses import bind_read_projection
+from faradisc.language.expressions.clauses import bind_read_projection, check_paths_into_keys
 from faradisc.model.codec import item_record
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 
 async def get_item(backend: Backend, call: Call) -> dict[str, Any]:

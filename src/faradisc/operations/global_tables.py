@@ -13,7 +13,8 @@ from typing import Any
 from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.table import Table
 from faradisc.errors import GlobalTableNotFoundException, ResourceNotFoundException, ValidationException
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 _LEGACY = (
     "One or more parameter values were invalid: DynamoDB global tables version 2017.11.29 is not supported. "

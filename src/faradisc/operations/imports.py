@@ -9,7 +9,8 @@ from faradisc.engine.tables.definition import reject_unsupported, table_definiti
 from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ImportConflictException, ImportNotFoundException, ValidationException
 from faradisc.limits import IMPORTS_RUNNING_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.echo import FORMAT_OPTIONS, S3_SOURCE, TABLE_PARAMETERS, echoed
 from faradisc.operations.exchanges import (
     PAGE_SIZE,

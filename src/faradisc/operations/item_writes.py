@@ -1,4 +1,15 @@
-"""What single-item writes share: conflicts, failed conditions, and the members of their answers."""
+"""PutItem and DeleteItem, and what single-item writes share: conflicts, failed conditions, and the members of
+their answers.
+
+Checks, in the order that clients see:
+
+    PutItem      parameters -> ReturnValues -> item values -> condition -> table -> key attributes
+                 -> index key attributes -> size -> (in the write) condition
+    DeleteItem   parameters -> ReturnValues -> key values -> condition -> table -> key
+                 -> (in the write) condition
+
+A missing item is no error of DeleteItem.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +17,62 @@ from collections.abc import Sequence
 from typing import Any
 
 from faradisc.capacity import units
-from faradisc.engine.tables.change import Change, ConditionFailed, Outcome
+from faradisc.engine.tables.change import PUT_TOO_LARGE, Change, ConditionFailed, Outcome, is_too_large
+from faradisc.engine.tables.keys import check_index_keys, check_item_keys, check_key
+from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import apply_change
-from faradisc.errors import ONLY_OLD_VALUES, RequestRuleError
+from faradisc.errors import ONLY_OLD_VALUES, RequestRuleError, ValidationException
+from faradisc.language.expressions.clauses import bind_write_condition, check_paths_into_keys
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
-from faradisc.operations.call import Backend, Call
+from faradisc.model.values.size import item_size
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.consumption import Charges
 
 _GB = 1024**3
+
+
+async def put_item(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    item = request["Item"]
+    if "ReturnValues" in request:
+        check_return_values(call)
+    if not call.values_ok:
+        call.check_values(item)
+    condition = bind_write_condition(call)
+    table = backend.table_for_data(call, request["TableName"])
+    check_put_keys(item, table)
+    check_paths_into_keys(table.schema, condition)
+    size = call.item_sizes.get(id(item)) or item_size(item)
+    if is_too_large(table, item, size):
+        raise ValidationException(PUT_TOO_LARGE)
+    change = Change(table, item, item, condition, size=size)
+    outcome = await write_item(backend, call, change)
+    return answer_of(call, outcome)
+
+
+def check_put_keys(item: Item, table: Table) -> None:
+    """Checks the key attributes of the table and its indexes in a new item. Raises ValidationException."""
+    if not table.key.is_plain(item):
+        check_item_keys(item, table.key)
+    for index in table.indexes:
+        check_index_keys(item, index.schema)
+
+
+async def delete_item(backend: Backend, call: Call) -> dict[str, Any]:
+    request = call.request
+    key = request["Key"]
+    if "ReturnValues" in request:
+        check_return_values(call)
+    if not call.values_ok:
+        call.check_values(key)
+    condition = bind_write_condition(call)
+    table = backend.table_for_data(call, request["TableName"])
+    check_key(key, table.key)
+    check_paths_into_keys(table.schema, condition)
+    outcome = await write_item(backend, call, Change(table, key, None, condition))
+    return answer_of(call, outcome)
 
 
 def check_return_values(call: Call) -> None:

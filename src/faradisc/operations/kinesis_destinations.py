@@ -17,7 +17,8 @@ from faradisc.engine.kinesis.destinations import (
 from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, KinesisDestination, TableState
 from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 _PRECISION = "ApproximateCreationDateTimePrecision"
 _NO_ENDPOINT = "No Kinesis endpoint is configured here; start the server with --kinesis-endpoint-url"

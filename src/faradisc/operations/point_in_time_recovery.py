@@ -17,7 +17,8 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import RECOVERY_PERIOD_DAYS_DEFAULT
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 
 async def update_continuous_backups(backend: Backend, call: Call) -> dict[str, Any]:

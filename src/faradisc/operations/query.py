@@ -10,16 +10,22 @@ from dataclasses import replace
 from typing import Any
 
 from faradisc.capacity.throttle import Throttled
-from faradisc.engine.tables.keys import check_filter_names, check_paths_into_keys, check_searched_key
+from faradisc.engine.tables.keys import check_filter_names, check_searched_key
 from faradisc.engine.tables.paging import KeyRange
 from faradisc.engine.tables.usage_recording import record_query
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import KeyCondition
-from faradisc.language.expressions.clauses import bind_key_clauses_of, bind_search, search_placeholders
+from faradisc.language.expressions.clauses import (
+    bind_key_clauses_of,
+    bind_search,
+    check_paths_into_keys,
+    search_placeholders,
+)
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.codec.sortkey import after_prefix, encode_component, encode_prefix
 from faradisc.model.values.attribute import Item
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.search import Search, find_index, needs_items, run, start_position
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")

@@ -21,7 +21,8 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import check_exists
 from faradisc.engine.tables.throughput_members import REMOVED
 from faradisc.errors import ResourceInUseException, UnsupportedOperation, ValidationException
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 _SHARED: Final = (
     *("GlobalSecondaryIndexUpdates", "VectorIndexUpdates", "TableClass", "OnDemandThroughput"),

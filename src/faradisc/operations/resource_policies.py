@@ -27,7 +27,8 @@ from faradisc.limits import RESOURCE_POLICY_BYTES_MAX
 from faradisc.operations.access.authorizer import keeps_right
 from faradisc.operations.access.grants import STREAM_ACTIONS, TABLE_ACTIONS, compiled
 from faradisc.operations.access.needs import SERVICE
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.resources import named_resource, parse_resource_arn
 
 _INVALID: Final = "One or more parameter values were invalid: Invalid policy document: "

@@ -11,7 +11,8 @@ from faradisc.engine.streams.stream import Stream
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 _ARN = re.compile(r"(arn:[^:]*:dynamodb:[^:]*:[^:]*:table/[A-Za-z0-9_.-]+)(/(?:index|stream)/[^/]+)?")
 

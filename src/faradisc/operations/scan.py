@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.engine.tables.keys import check_paths_into_keys
 from faradisc.engine.tables.paging import KeyRange
 from faradisc.errors import INVALID_START, ValidationException
-from faradisc.language.expressions.clauses import bind_search, check_select, search_placeholders
-from faradisc.operations.call import Backend, Call
+from faradisc.language.expressions.clauses import (
+    bind_search,
+    check_paths_into_keys,
+    check_select,
+    search_placeholders,
+)
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.search import Search, find_index, needs_items, run, start_position
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")

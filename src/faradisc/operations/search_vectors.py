@@ -35,7 +35,8 @@ from faradisc.language.expressions.syntax import (
 from faradisc.model.values.attribute import AttributeValue, Item, type_of
 from faradisc.model.values.checks import EMPTY_VALUE, canonicalise, check_value
 from faradisc.model.values.number import NumberError, Underflow, parse
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 if TYPE_CHECKING:
     from faradisc.engine.vectors.searching import Found

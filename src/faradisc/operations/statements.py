@@ -62,8 +62,9 @@ from faradisc.language.partiql.syntax import (
 from faradisc.limits import NESTING_LEVELS_MAX
 from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED, check_value
-from faradisc.operations.call import Backend, Call
-from faradisc.operations.put_item import check_put_keys
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
+from faradisc.operations.item_writes import check_put_keys
 from faradisc.operations.statement_ranges import key_ranges_of
 from faradisc.operations.update_item import UpdateStep, returned
 

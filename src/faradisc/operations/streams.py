@@ -11,7 +11,8 @@ from faradisc.engine.streams.reading import parse_arn, read_records, shard_named
 from faradisc.engine.streams.shards import Shard
 from faradisc.errors import ValidationException
 from faradisc.limits import LIST_STREAMS_PAGE_MAX, SHARDS_PAGE_MAX, STREAM_RECORDS_PAGE_MAX
-from faradisc.operations.call import Backend, Call, StreamRead
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call, StreamRead
 
 
 async def list_streams(backend: Backend, call: Call) -> dict[str, Any]:
@@ -119,7 +120,7 @@ async def get_records(backend: Backend, call: Call) -> dict[str, Any]:
             shard,
             iterator.after,
             request.get("Limit", STREAM_RECORDS_PAGE_MAX),
-            lag_ns=backend.catalog.tables.late.lag_ns(stream.state.table_name),
+            lag_ns=backend.tables.late.lag_ns(stream.state.table_name),
         )
     call.record_returned(StreamRead(stream.state, len(page.records), page.size_bytes))
     result: dict[str, Any] = {"Records": page.records}

@@ -18,7 +18,8 @@ from faradisc.engine.tables.table_lifecycle import being_updated, check_deletabl
 from faradisc.engine.tables.vector_definition import add_vector_indexes
 from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.limits import LIST_TABLES_PAGE_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 _SHOWN = (
     "TableName",

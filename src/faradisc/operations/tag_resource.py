@@ -16,7 +16,8 @@ from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import AccessDeniedException, ResourceNotFoundException, ValidationException
 from faradisc.limits import TAGS_PAGE_MAX, TAGS_PER_RESOURCE_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.resources import named_resource
 
 Tags = dict[str, str]

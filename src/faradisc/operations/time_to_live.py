@@ -6,7 +6,8 @@ from typing import Any
 
 from faradisc.engine.tables.state import UNASSIGNED, TableState, TtlState
 from faradisc.errors import ResourceNotFoundException, ValidationException
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.replica_updates import check_shared
 
 _MEMBERS = ("Enabled", "AttributeName")

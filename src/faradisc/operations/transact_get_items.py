@@ -12,7 +12,8 @@ from typing import Any
 from faradisc.engine.transactions.reading import read_items
 from faradisc.language.expressions.clauses import bind_read_projection
 from faradisc.model.codec import item_record
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.consumption import Charges
 
 

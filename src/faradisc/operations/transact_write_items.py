@@ -22,7 +22,7 @@ from faradisc.engine.tables.change import (
     keep,
 )
 from faradisc.engine.tables.charging import ItemRead, charge_reads
-from faradisc.engine.tables.keys import check_key, check_paths_into_keys, has_empty_key
+from faradisc.engine.tables.keys import check_key, has_empty_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.transactions.tokens import Sizes, Token
 from faradisc.engine.transactions.writing import (
@@ -34,14 +34,14 @@ from faradisc.engine.transactions.writing import (
 )
 from faradisc.errors import EMPTY_NAME, ValidationException
 from faradisc.language.expressions import Condition, Update
-from faradisc.language.expressions.clauses import bind_action
+from faradisc.language.expressions.clauses import bind_action, check_paths_into_keys
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.checks import has_deep_value
 from faradisc.model.values.size import item_size
-from faradisc.operations.call import Backend, Call
-from faradisc.operations.item_writes import report_writes
-from faradisc.operations.put_item import check_put_keys
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
+from faradisc.operations.item_writes import check_put_keys, report_writes
 from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.update_item import UpdateStep
 

@@ -10,15 +10,16 @@ from typing import Any
 
 from faradisc.engine.tables.change import UPDATE_TOO_LARGE, Change, Image, Outcome
 from faradisc.engine.tables.definition import invalid
-from faradisc.engine.tables.keys import check_key, check_paths_into_keys, check_updated_index_keys
+from faradisc.engine.tables.keys import check_key, check_updated_index_keys
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Update, UpdateOutcome
-from faradisc.language.expressions.clauses import bind_update_clauses
+from faradisc.language.expressions.clauses import bind_update_clauses, check_paths_into_keys
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.item_writes import add_consumption, write_item
 
 

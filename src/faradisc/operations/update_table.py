@@ -33,7 +33,8 @@ from faradisc.engine.tables.vector_definition import (
 )
 from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
 from faradisc.limits import GSI_PER_TABLE_MAX, TABLE_CLASS_CHANGES_PER_30_DAYS_MAX
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 from faradisc.operations.replica_updates import change_replicas, check_shared
 from faradisc.operations.table_changes import check_admitted, check_together
 from faradisc.operations.throughput_updates import IndexUpdate, ThroughputUpdate

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faradisc.language.expressions import parser
-from faradisc.language.expressions.cache import cached_by_text
+from faradisc.language.expressions.binder import cached_by_text
 from faradisc.language.expressions.errors import ExpressionError
 
 

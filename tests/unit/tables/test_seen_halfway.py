@@ -141,7 +141,7 @@ async def while_a_change_waits(
     loop: SeededLoop, database: Database, change: Any, then: Callable[[], Awaitable[Any]]
 ) -> None:
     """Does something while a change waits for another one, and then completes the change."""
-    changing = database.backend.catalog.change_lock
+    changing = database.backend.catalog.follower.change_lock
     await changing.acquire()
     strand = loop.start("change", change)
     for _ in range(20):
@@ -386,12 +386,12 @@ def test_a_restore_after_a_crash_does_not_read_a_later_history() -> None:
             switch(database, True),
             ask(database, "RestoreTableToPointInTime", TargetTableName="target", **past),
         )
-        loop.run("hold", catalog.change_lock.acquire())
+        loop.run("hold", catalog.follower.change_lock.acquire())
         for number, change in enumerate(waiting):
             loop.start(f"waiting {number}", change)
             for _ in range(20):
                 loop.step()
-        catalog.change_lock.release()
+        catalog.follower.change_lock.release()
         while list(catalog.tables.background_index.having(History)):
             loop.step()
         loop.start("put", ask(database, "PutItem", TableName="table", Item=item(p="a", n=2)))

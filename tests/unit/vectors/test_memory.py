@@ -24,7 +24,7 @@ from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.schema import KeySchema, Projection
 from faradisc.model.values.size import item_size
-from faradisc.operations.call import no_yield
+from faradisc.operations.backend import no_yield
 from faradisc.storage.api import Batch, Row
 from faradisc.storage.immediate import run
 from faradisc.storage.memory import MemoryStore

@@ -11,25 +11,24 @@ same commit and stays readable (engine/streams/registry.py).
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from faradisc.clock import Clock, Entropy
-from faradisc.engine.catalog_log import CatalogLog, Followed
+from faradisc.engine.catalog_log import CatalogLog
+from faradisc.engine.jobs.walk import clear_parts
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.streams.reading import not_found, parse_arn
 from faradisc.engine.streams.registry import StreamedTable, Streams
 from faradisc.engine.streams.stream import Stream, StreamState
-from faradisc.engine.tables.catalog_store import LAST_RESOURCE_KEY, CatalogStore, ResourceNumbers
-from faradisc.engine.tables.clearing import clear_parts
+from faradisc.engine.tables.catalog_follower import CatalogFollower
+from faradisc.engine.tables.catalog_store import CatalogStore, ResourceNumbers
 from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.derived import DerivedKind, Kinds, LiveParts, removed
 from faradisc.engine.tables.late import LateReads
 from faradisc.engine.tables.moments import Moments
-from faradisc.engine.tables.names import row_key
 from faradisc.engine.tables.quotas import check_quotas
 from faradisc.engine.tables.state import UNASSIGNED, TableState
 from faradisc.engine.tables.table import Table, provisions_of
@@ -45,7 +44,6 @@ from faradisc.engine.throughput.settings import ThroughputSettings
 from faradisc.engine.throughput.throughput import Throughput
 from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.errors import (
-    InternalServerError,
     LimitExceededException,
     ResourceInUseException,
     ResourceNotFoundException,
@@ -53,13 +51,9 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TABLES_MAX
-from faradisc.model.codec.keyspace import CATALOG_PART, STREAMS_PART, parts_of
-from faradisc.storage.api import Batch, Row, Stale, Store
+from faradisc.model.codec.keyspace import STREAMS_PART, parts_of
+from faradisc.storage.api import Batch, Stale, Store
 
-T = TypeVar("T")
-
-ATTEMPTS_MAX = 20
-"""Attempts of a request whose tables other nodes keep changing."""
 EPOCH_BYTES = 7
 
 
@@ -113,11 +107,7 @@ class Catalog:
             transition_ms=transition_ms,
         )
         self._rows = CatalogStore(store, self.log, self.tables.ended)
-        self.change_lock = asyncio.Lock()
-        """Held during a change of the catalog, and while changes of other nodes are taken over."""
-        self._refreshes = 0
-        """Number of refreshes that have ended."""
-        self.log.add(Followed(CATALOG_PART, self._row_keys, self._take_over))
+        self.follower = CatalogFollower(self.log, self.tables, self._rows)
 
     async def load(self) -> None:
         """Reads every table, and finishes the deletions that a crash has interrupted."""
@@ -133,47 +123,6 @@ class Catalog:
                 await self._clear(table)
                 self.tables.current(table)
         self.throughput.delete_unattached()
-
-    # --- Other nodes ---
-
-    async def refresh(self) -> None:
-        """Takes over what other nodes have changed before this call."""
-        # Requests that wait together share one: that of the first of them to get the lock.
-        sufficient = self._refreshes + (2 if self.change_lock.locked() else 1)
-        async with self.change_lock:
-            if self._refreshes < sufficient:
-                await self.log.follow()
-                self._refreshes += 1
-
-    async def with_newest(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Returns what `attempt` returns; again, when it has used tables that another node had changed.
-
-        `attempt` must commit at most once. A repeated one is charged again.
-        """
-        for _ in range(ATTEMPTS_MAX):
-            known = self.log.changes
-            try:
-                return await attempt()
-            except Stale:
-                await self.refresh()
-            except (ResourceNotFoundException, ValidationException):
-                await self.refresh()
-                if self.log.changes == known:
-                    raise
-        raise InternalServerError
-
-    def _row_keys(self) -> Iterator[bytes]:
-        """Returns the keys of the catalog's rows that are in memory."""
-        yield LAST_RESOURCE_KEY
-        yield from map(row_key, [*self.tables.by_name, *self.tables.ended])
-
-    def _take_over(self, rows: Sequence[tuple[bytes, Row | None]]) -> None:
-        """Takes over rows of the catalog that another node may have changed. Requires: the change lock."""
-        for key, row in rows:
-            if key != LAST_RESOURCE_KEY:
-                self.tables.take_over(key, row)
-            elif row is not None:
-                self._rows.note_last_resource(*row)
 
     # --- Streams ---
 
@@ -349,7 +298,7 @@ class Catalog:
 
     async def _at_its_turn(self, attempt: Callable[[], Awaitable[Table]]) -> Table:
         """Makes one change; again, from the tables as they are then, when another node was faster."""
-        async with self.change_lock:
+        async with self.follower.change_lock:
             while True:
                 try:
                     return await attempt()
@@ -363,7 +312,7 @@ class Catalog:
         The catalog's rows are deleted last: a start after a crash in between finds deleted tables and ended
         streams, and clears them.
         """
-        async with self.change_lock:
+        async with self.follower.change_lock:
             tables = list(self.tables.by_name.values())
             self.tables.by_name.clear()
             states = [

@@ -45,6 +45,11 @@ async def commit_outcomes(
     transaction needs that, a single write does not. durable: whether to wait for the disk.
     Raises CollectionsFull.
     """
+    if len(outcomes) == 1 and also is None and not check_all:
+        (outcome,) = outcomes
+        if outcome.new_record == outcome.old.record and not outcome.change.table.reading:
+            await store.wait_durable(0)  # nothing is written, so there is nothing to make batches for
+            return True
     batches = CommitBatches()
     late: list[tuple[EarlierImages, Outcome]] = []
     for outcome in outcomes:

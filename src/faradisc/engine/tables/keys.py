@@ -9,7 +9,7 @@ from collections.abc import Container
 
 from faradisc.engine.vectors.schema import VectorSchema, check_vector
 from faradisc.errors import ValidationException
-from faradisc.language.expressions import Condition, KeyCondition, Projection, Update
+from faradisc.language.expressions import Condition, KeyCondition
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.model.codec.sortkey import raw_bytes
 from faradisc.model.values.attribute import AttributeValue, Item, type_of
@@ -73,27 +73,6 @@ def check_key(key: Item, schema: KeySchema) -> None:
         if is_empty(value):
             raise ValidationException(empty_key_message(name, type_of(value)))
     _check_sizes(key, schema)
-
-
-def check_paths_into_keys(schema: TableSchema, *expressions: Condition | Projection | Update | None) -> None:
-    """Rejects expressions with paths into key attributes of the table or its indexes.
-
-    None is an expression that the request does not have. Raises ValidationException for the first one.
-    """
-    for expression in expressions:
-        nested = expression.nested if expression is not None else None
-        if not nested:
-            continue
-        for name in schema.key.names:
-            if name in nested:
-                raise ValidationException(f"{_NOT_SCALAR}: Key: {name}")
-        for index in schema.local_indexes + schema.global_indexes:
-            for name in index.key.names:
-                if name in nested:
-                    raise ValidationException(f"{_NOT_SCALAR}: IndexKey: {name}")
-
-
-_NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"
 
 
 def check_searched_key(condition: KeyCondition, schema: KeySchema, *, measured: bool | None = None) -> None:

@@ -8,7 +8,6 @@
     stored_state      what is stored of a table's throughput
     background        measures, splits and stores in the background
     size_measurement  how much a partition holds, by its rows
-    request_counter   latencies, errors and returned items of requests
     trace_recorder    the interface that receives every charge while traffic is recorded
 
 What an operation costs is computed in `engine/tables/charging.py`; how a throttled request is answered, in

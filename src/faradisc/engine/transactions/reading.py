@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from faradisc.capacity import units
 from faradisc.engine.tables.charging import ItemRead, charge_reads
-from faradisc.engine.tables.keys import check_key, check_paths_into_keys, has_empty_key
+from faradisc.engine.tables.keys import check_key, has_empty_key
 from faradisc.engine.tables.table import Table
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.writing import (
@@ -21,6 +21,7 @@ from faradisc.engine.transactions.writing import (
 )
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Projection
+from faradisc.language.expressions.clauses import check_paths_into_keys
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item

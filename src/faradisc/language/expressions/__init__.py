@@ -1,7 +1,7 @@
 """The expression language: text -> tokens -> tree -> bound to a request -> applied to an item.
 
     lexer, syntax, connectives, parser   text to trees
-    cache                                trees by text, bound expressions by text and names
+
     binder                               names and values of a request, reserved words
     condition, predicates                ConditionExpression, FilterExpression
     key_condition                        KeyConditionExpression

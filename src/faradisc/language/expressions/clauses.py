@@ -36,6 +36,7 @@ from faradisc.language.expressions.key_condition import INDEX_CLAUSES_MAX
 from faradisc.limits import PLACEHOLDERS_BYTES_MAX
 from faradisc.model.values.checks import NESTED_CONTAINERS_MAX, NESTING_EXCEEDED, Wording, check_value
 from faradisc.model.values.parameters import Parameters
+from faradisc.model.values.schema import TableSchema
 
 _PROJECTION = ("ProjectionExpression",)
 _ACTION_EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
@@ -336,3 +337,24 @@ def bind_key_clauses_of(parameters: Parameters, placeholders: Placeholders) -> K
     raise ValidationException(
         "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
     )
+
+
+def check_paths_into_keys(schema: TableSchema, *expressions: Condition | Projection | Update | None) -> None:
+    """Rejects expressions with paths into key attributes of the table or its indexes.
+
+    None is an expression that the request does not have. Raises ValidationException for the first one.
+    """
+    for expression in expressions:
+        nested = expression.nested if expression is not None else None
+        if not nested:
+            continue
+        for name in schema.key.names:
+            if name in nested:
+                raise ValidationException(f"{_NOT_SCALAR}: Key: {name}")
+        for index in schema.local_indexes + schema.global_indexes:
+            for name in index.key.names:
+                if name in nested:
+                    raise ValidationException(f"{_NOT_SCALAR}: IndexKey: {name}")
+
+
+_NOT_SCALAR = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed"

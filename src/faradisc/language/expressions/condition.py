@@ -4,7 +4,7 @@ Binding resolves names and values, runs the checks that need them, and builds cl
 checks have an order over the whole expression: undefined names and values, operand counts, distinct
 operands, operand types. Of one kind, the first error in the text is reported.
 
-What does not depend on values is bound once per text and names (cache.py): a predicate without values
+What does not depend on values is bound once per text and names (binder.py): a predicate without values
 becomes a test, and for one with values each request looks up, checks and fills in only the values. A text
 with an error in that part is bound from its tree every time, which finds the first error.
 
@@ -19,8 +19,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from faradisc.language.expressions import errors, predicates
-from faradisc.language.expressions.binder import Placeholders
-from faradisc.language.expressions.cache import BoundCache, key_of
+from faradisc.language.expressions.binder import BoundCache, Placeholders, key_of
 from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.predicates import Bound, Reader, Test

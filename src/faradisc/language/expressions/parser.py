@@ -20,8 +20,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from faradisc.language.expressions import errors
-from faradisc.language.expressions.binder import RESERVED_WORDS
-from faradisc.language.expressions.cache import cached_by_text
+from faradisc.language.expressions.binder import RESERVED_WORDS, cached_by_text
 from faradisc.language.expressions.connectives import ConnectiveParser
 from faradisc.language.expressions.errors import ExpressionError
 from faradisc.language.expressions.lexer import Kind, Token, syntax_error, tokens_of

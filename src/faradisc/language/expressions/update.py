@@ -9,7 +9,7 @@ Invariants:
 Legacy AttributeUpdates build the same `Update`, with their own text for a type mismatch and with an ADD that
 appends lists.
 
-A text is compiled once per set of names into a `_Plan` (update_actions.py, cache.py). A request with a
+A text is compiled once per set of names into a `_Plan` (update_actions.py, binder.py). A request with a
 cached plan only runs its checks of values.
 
 Sources: expressions.md section 5; order of errors and texts, errors.md section 6.4.
@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from faradisc.language.expressions import errors
-from faradisc.language.expressions.binder import NO_PLACEHOLDERS, Placeholders
-from faradisc.language.expressions.cache import BoundCache, key_of
+from faradisc.language.expressions.binder import NO_PLACEHOLDERS, BoundCache, Placeholders, key_of
 from faradisc.language.expressions.errors import ExpressionError, UpdateError
 from faradisc.language.expressions.parser import parse_update
 from faradisc.language.expressions.path_tree import PathTree, check_parent, rewrite, select, tree_of

@@ -21,7 +21,8 @@ from faradisc.errors import AccessDeniedException
 from faradisc.operations.access.conditions import LEADING_KEYS, AccessConditions
 from faradisc.operations.access.grants import resource_policy_of
 from faradisc.operations.access.needs import SERVICE, Need, needs_of
-from faradisc.operations.call import Backend, Call
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call
 
 Observer = Callable[[Call, Request, Decision], None]
 

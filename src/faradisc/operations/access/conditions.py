@@ -35,7 +35,8 @@ from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.checks import check_value
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.access.needs import Need
-from faradisc.operations.call import Backend, Call, Caller
+from faradisc.operations.backend import Backend
+from faradisc.operations.call import Call, Caller
 
 LEADING_KEYS: Final = "dynamodb:leadingkeys"
 _SINGLE_WRITES: Final = frozenset({"PutItem", "UpdateItem", "DeleteItem"})

@@ -18,8 +18,9 @@ from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.language.partiql.parser import parse_statement
 from faradisc.language.partiql.syntax import Body, Delete, Insert, Statement, Update
-from faradisc.operations.call import Backend, Call
-from faradisc.operations.registry import OPERATIONS, Access
+from faradisc.operations.backend import Access, Backend
+from faradisc.operations.call import Call
+from faradisc.operations.registry import OPERATIONS
 
 SERVICE: Final = "dynamodb"
 

@@ -2,7 +2,7 @@
 
     services      their names and versions
     recognise     which service a request is for, and in which wire format
-    json_wire, cbor_wire, query_wire
+    cbor_wire, query_wire
                   bytes to members and back, for each wire format
     answering     answers one request
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import orjson
+
 from faradisc.auth.sigv4 import Authenticator
 from faradisc.errors import ApiError, SerializationException, UnknownOperationException
 from faradisc.operations.call import Call
-from faradisc.protocol.body import BodyTooLarge, unpacked_body
+from faradisc.protocol.body import BodyTooLarge, read_object, unpacked_body
 from faradisc.protocol.executor import Executor, caller_of
 from faradisc.protocol.failures import as_api_error, not_offered
 from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
-from faradisc.protocol.other_services.json_wire import JsonWire
 from faradisc.protocol.other_services.recognise import ServiceRequest
 from faradisc.protocol.other_services.services import Service
 from faradisc.protocol.other_services.wire import Wire, query_code, query_error_type
-from faradisc.protocol.service_model import Operation, load
+from faradisc.protocol.service_model import Operation, Shape, load
 from faradisc.protocol.shapes import CheckedShape
 
 
@@ -109,3 +110,25 @@ def _query_error(service: Service, request: HttpRequest, error: ApiError) -> Hea
     if not service.has_query_codes or request.headers.get(b"x-amzn-query-mode", b"").lower() != b"true":
         return ()
     return ((b"x-amzn-query-error", f"{query_code(error)};{query_error_type(error)}".encode()),)
+
+
+class JsonWire:
+    """AWS JSON 1.0 and 1.1, DynamoDB's wire format too."""
+
+    headers: Headers = ()
+
+    def __init__(self, content_type: bytes) -> None:
+        self.content_type = content_type
+        """Of the request; the answer has the same."""
+
+    def operation_in(self, body: bytes) -> str:
+        return ""
+
+    def read(self, body: bytes, shape: Shape) -> dict[str, Any]:
+        return read_object(body or b"{}")
+
+    def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
+        return orjson.dumps(members)
+
+    def write_error(self, error: ApiError, request_id: str) -> bytes:
+        return orjson.dumps(error.body())

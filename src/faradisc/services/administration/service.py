@@ -17,7 +17,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.errors import ApiError
 from faradisc.metrics.heat_history import HeatHistory
-from faradisc.operations.call import Backend
+from faradisc.operations.backend import Backend
 from faradisc.services.administration import throughput
 from faradisc.services.administration.throughput import AdminError, NoSuchTable
 

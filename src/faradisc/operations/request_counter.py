@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from typing import Final
 
 from faradisc.capacity.resource_registry import ResourceRegistry
+from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ApiError,
     ConditionalCheckFailedException,
@@ -21,6 +22,7 @@ from faradisc.errors import (
     TransactionConflictException,
 )
 from faradisc.metrics.metric_store import Dimensions, dimensions
+from faradisc.operations.call import Call, RequestStats, StreamRead
 
 THROTTLES: Final = (ProvisionedThroughputExceededException, ThrottlingException, RequestLimitExceeded)
 _THROTTLE_CODES: Final = {"ProvisionedThroughputExceeded", "ThrottlingError"}
@@ -31,45 +33,6 @@ _TRANSACTIONS: Final = {"TransactWriteItems", "TransactGetItems", "ExecuteTransa
 _log = logging.getLogger(__name__)
 
 
-class ReadStream(Protocol):
-    region: str
-    account: str
-    table_name: str
-    label: str
-
-
-class ReturnedPage(Protocol):
-    """A page of a stream's records."""
-
-    @property
-    def stream(self) -> ReadStream: ...
-    @property
-    def records(self) -> int: ...
-    @property
-    def size_bytes(self) -> int: ...
-
-
-class CountedStats(Protocol):
-    tables: tuple[Any, ...]
-
-    @property
-    def returned(self) -> int | ReturnedPage | None: ...
-    @property
-    def all_throttled(self) -> bool: ...
-
-
-class CountedCall(Protocol):
-    """The members of a call that are needed here."""
-
-    operation: str
-    request: dict[str, Any]
-    region: str
-    account: str
-
-    @property
-    def tables(self) -> tuple[Any, ...]: ...
-
-
 class RequestCounter:
     """Counts requests in the metrics of the account they belong to."""
 
@@ -78,8 +41,8 @@ class RequestCounter:
     def __init__(self, registry_of: Callable[[str, str], ResourceRegistry]) -> None:
         self._registry_of = registry_of
 
-    def succeeded(self, call: CountedCall, stats: CountedStats, elapsed: int) -> None:
-        """Counts a request on several tables, or one that returned items or records. Database.execute counts
+    def succeeded(self, call: Call, stats: RequestStats, elapsed: int) -> None:
+        """Counts a request on several tables, or one that returned items or records. Backend.execute counts
         its first table."""
         for table in stats.tables:
             table.meter.succeeded(call.operation, elapsed)
@@ -92,7 +55,7 @@ class RequestCounter:
         elif stats.returned is not None:
             self._read_stream(call.operation, stats.returned, elapsed)
 
-    def _read_stream(self, operation: str, read: ReturnedPage, elapsed: int) -> None:
+    def _read_stream(self, operation: str, read: StreamRead, elapsed: int) -> None:
         """Counts a page of a stream, by the stream's label only."""
         stream = read.stream
         requests = self._registry_of(stream.region, stream.account).requests
@@ -101,7 +64,7 @@ class RequestCounter:
         meter.records[read.records] += 1
         meter.record_bytes[read.size_bytes] += 1
 
-    def rejected(self, call: CountedCall, error: ApiError) -> None:
+    def rejected(self, call: Call, error: ApiError) -> None:
         """Counts a request that was rejected with an error."""
         tables = call.tables
         if isinstance(error, THROTTLES):
@@ -122,12 +85,12 @@ class RequestCounter:
             return
         self._registry_of(call.region, call.account).requests.user_errors += 1
 
-    def failed(self, call: CountedCall) -> None:
+    def failed(self, call: Call) -> None:
         """Counts a request that failed inside the database."""
         for table in call.tables:
             table.meter.registry.requests.operation(table.name, call.operation).system_errors += 1
 
-    def _conflicts(self, call: CountedCall, error: ApiError) -> None:
+    def _conflicts(self, call: Call, error: ApiError) -> None:
         reasons = error.extra.get("CancellationReasons", [{"Code": "TransactionConflict"}])
         items = sum(reason["Code"] == "TransactionConflict" for reason in reasons)
         if items:
@@ -135,21 +98,21 @@ class RequestCounter:
                 table.meter.registry.requests.conflicts[table.name].append(items)
 
 
-def _throttled(call: CountedCall, tables: Iterable[Any]) -> None:
+def _throttled(call: Call, tables: Iterable[Table]) -> None:
     """Counts a request that was throttled by these tables or by indexes of theirs."""
     for table in tables:
         requests = table.meter.registry.requests
         requests.operation(table.name, call.operation, _extra(call)).throttled += 1
 
 
-def _rejected_by(call: CountedCall, error: ApiError) -> list[Any]:
+def _rejected_by(call: Call, error: ApiError) -> list[Table]:
     """Returns the tables that throttled a transaction as a whole."""
     reasons = [*error.extra.get("ThrottlingReasons", ()), *error.extra.get("throttlingReasons", ())]
     names = {reason["resource"].split("/")[1] for reason in reasons}
     return [table for table in call.tables if table.name in names] or list(call.tables)
 
 
-def _short_of_capacity(call: CountedCall, error: ApiError) -> list[Any]:
+def _short_of_capacity(call: Call, error: ApiError) -> list[Table]:
     """Returns the tables whose capacity a cancelled transaction lacked; for statements, all of its tables."""
     reasons = error.extra.get("CancellationReasons", ())
     short = [position for position, reason in enumerate(reasons) if reason["Code"] in _THROTTLE_CODES]
@@ -161,7 +124,7 @@ def _short_of_capacity(call: CountedCall, error: ApiError) -> list[Any]:
     return [table for table in call.tables if table.name in names]
 
 
-def _extra(call: CountedCall) -> Dimensions:
+def _extra(call: Call) -> Dimensions:
     """Returns the further dimensions of throttled PartiQL requests (measured)."""
     if call.operation == "ExecuteStatement":
         return dimensions(Verb=f"PartiQL{_verb(call.request['Statement']).capitalize()}")
@@ -179,7 +142,7 @@ def _verb(statement: str) -> str:
     return tokens_of(statement)[0].upper
 
 
-def log_slow(call: CountedCall, elapsed_ns: int) -> None:
+def log_slow(call: Call, elapsed_ns: int) -> None:
     """Logs a request that took long, with what a person needs to find it."""
     tables = [table.name for table in call.tables]
     fields = {"operation": call.operation, "tables": tables, "ms": round(elapsed_ns / 1e6, 3)}
