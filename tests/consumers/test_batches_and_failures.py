@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,85 @@ def test_drain_delivers_what_handlers_write_to_other_shards(world: World) -> Non
     world.put(table, "first", 0)
     world.consumer(table, chain).drain()
     assert sorted(pair_of(record)[1] for record in seen.records) == list(range(21))
+
+
+def test_age_and_dead_letters_are_published_and_alarm(world: World) -> None:
+    """A handler that fails lets IteratorAge grow until the record is a dead letter; then it is well again."""
+    cloudwatch = world.process.local.client("cloudwatch")  # type: ignore[union-attr]
+    table = world.streamed.table()
+    dimensions = [{"Name": "ConsumerGroup", "Value": "group-1"}, {"Name": "TableName", "Value": table}]
+    metric = {"Namespace": "Faradisc/Consumers", "Dimensions": dimensions}
+    cloudwatch.put_metric_alarm(
+        **metric,
+        AlarmName="behind",
+        MetricName="IteratorAge",
+        Statistic="Maximum",
+        Period=60,
+        EvaluationPeriods=1,
+        Threshold=30_000,
+        ComparisonOperator="GreaterThanThreshold",
+    )
+
+    def state() -> str:
+        return str(cloudwatch.describe_alarms()["MetricAlarms"][0]["StateValue"])
+
+    def latest(name: str) -> float:
+        found = cloudwatch.get_metric_statistics(
+            **metric,
+            MetricName=name,
+            Period=60,
+            Statistics=["Maximum"],
+            StartTime=1_700_000_000,
+            EndTime=world.clock.now_ns() / 1e9 + 60,
+        )["Datapoints"]
+        return float(max(found, key=lambda point: point["Timestamp"])["Maximum"])
+
+    handler = Failing(1, times=12)
+    consumer = world.consumer(
+        table, handler, cloudwatch=cloudwatch, dead_letters="table:letters", retries=9, backoff_s=20
+    )
+    world.put(table, "key", 1)
+    seen = []
+    for _ in range(40):
+        consumer.step()
+        world.clock.advance(15)
+        seen.append(state())
+    assert "ALARM" in seen and latest("IteratorAge") > 60_000
+    assert consumer.statistics()["dead_letters"] == latest("DeadLetterDepth") == 1
+    world.put(table, "key", 2)
+    for _ in range(12):
+        consumer.step()
+        world.clock.advance(15)
+    assert latest("IteratorAge") < 30_000 and state() == "OK"
+    assert latest("DeadLetterDepth") == 1
+
+
+def test_a_share_of_records_is_delivered_twice(world: World) -> None:
+    """From a chosen record on the rest of its batch comes again, in order; the same ones for one seed."""
+    table = world.streamed.table()
+    _put_many(world, table, 200)
+
+    def delivered(group: str, **settings: Any) -> list[int]:
+        seen = Seen()
+        consumer = world.consumer(table, seen, batch_size=10, group=group, **settings)
+        consumer.drain()
+        counts = consumer.statistics()
+        assert (counts["records_done"], counts["redelivered"]) == (200, len(seen.pairs) - 200)
+        return seen.of("key")
+
+    assert delivered("none") == list(range(1, 201))
+    twice = delivered("some", redeliver=0.05)
+    assert sorted(set(twice)) == list(range(1, 201)) and 205 < len(twice) < 400
+    begins = [now for before, now in pairwise(twice) if now <= before]
+    for begin in begins:
+        at = twice.index(begin, twice.index(begin) + 1)
+        rest = list(range(begin, (begin + 9) // 10 * 10 + 1))
+        assert twice[at : at + len(rest)] == rest
+    assert delivered("again", redeliver=0.05) == twice
+    assert delivered("other", redeliver=0.05, redeliver_seed=1) != twice
+    assert delivered("all", redeliver=1.0).count(7) == 2
+    with pytest.raises(ValueError, match="not between 0 and 1"):
+        world.consumer(table, Seen(), redeliver=1.5)
 
 
 def test_batch_window_waits_for_a_full_batch(world: World) -> None:

@@ -83,6 +83,9 @@ def text_of(record: dict[str, Any]) -> str:
 @click.option("--retries", type=int, help="Retries of a failed batch; unlimited by default.")
 @click.option("--max-age", type=float, help="Skip records older than this, in seconds.")
 @click.option("--bisect", is_flag=True, help="Halve a failed batch until only the failing record is left.")
+@click.option("--publish", is_flag=True, help="Publish IteratorAge and dead letters to CloudWatch at --url.")
+@click.option("--redeliver", type=float, default=0.0, help="Share of records to deliver twice, 0 to 1.")
+@click.option("--redeliver-seed", type=int, default=0, help="The same number repeats the same records.")
 @click.option(
     "--lease-table",
     default="faradisc-consumers",

@@ -31,6 +31,7 @@ from faradisc.tools.consumers.delivery import Delivery
 from faradisc.tools.consumers.handlers import Context, Invoke
 from faradisc.tools.consumers.leases import LATEST, GroupStart, ShardLease, ShardLeaseLost, ShardLeases
 from faradisc.tools.consumers.lineage import group_start, list_shards, new_leases, old_leases
+from faradisc.tools.consumers.publishing import ConsumerMetrics
 from faradisc.tools.consumers.reader import ShardReader, StreamUnavailable
 from faradisc.tools.consumers.settings import ConsumerSettings
 from faradisc.tools.consumers.shard_work import ShardWork
@@ -58,6 +59,7 @@ class Consumer:
         settings: ConsumerSettings,
         clock: Clock,
         dead_letters: DeadLetters | None = None,
+        metrics: ConsumerMetrics | None = None,
         sleep: Callable[[float], Any] | None = None,
     ) -> None:
         """streams: a boto3 client of dynamodbstreams. sleep: used by `run` and `drain` to wait; by default a
@@ -71,6 +73,7 @@ class Consumer:
         self._leases = leases
         self._clock = clock
         self._dead_letters = dead_letters
+        self._metrics = metrics
         self._stop = threading.Event()
         self._sleep = sleep or self._stop.wait
         self._statistics = Statistics()
@@ -244,6 +247,7 @@ class Consumer:
         """Renews leases and reads shards and leases when it is due. Returns True when its shards have
         changed."""
         self._renew()
+        self._publish()
         now_ns = self._clock.now_ns()
         if now_ns < self._sync_due_ns:
             return False
@@ -255,6 +259,13 @@ class Consumer:
         except _FAILURES as error:
             self._failed(error)
             return False
+
+    def _publish(self) -> None:
+        if self._metrics is not None:
+            try:
+                self._metrics.publish(self._statistics, self._clock)
+            except _FAILURES as error:
+                self._failed(error)
 
     def _renew(self) -> None:
         """Renews every lease after a third of its time."""

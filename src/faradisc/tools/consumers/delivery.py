@@ -3,7 +3,7 @@
 The records of a batch are distributed to queues by item, so that all records of one item are in one queue. A
 queue is a list of pieces, and processes its first piece until that is done:
 
-    delivered            continue with the next piece
+    delivered            continue with the next piece; or, with `redeliver`, once more from some record on
     failed in part       the records before the first failed one are done; the rest is a new piece
     failed               bisected if that is set and possible, otherwise retried after a pause
     failed too often     stored as a dead letter, with retries until that succeeds; then the next piece
@@ -20,6 +20,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from faradisc.clock import Clock
 from faradisc.tools.consumers.dead_letters import FAILED, TOO_OLD, DeadLetters, Letter
@@ -43,6 +44,7 @@ class Piece:
     letter: Letter | None = None
     """Set when the retries are exhausted; it is still to be stored."""
     letter_failures: int = 0
+    redelivered: bool = False
 
 
 class Queue:
@@ -124,8 +126,13 @@ class Delivery:
             self._failed(queue, piece, f"{type(error).__name__}: {error}")
             return
         if failed_at is None:
+            again_from = self._again_from(piece)
+            if again_from < len(piece.records):
+                again = Piece(piece.records[again_from:], piece.invocations, redelivered=True)
+                self._statistics.add("redelivered", len(again.records))
+                queue.pieces.insert(1, again)
             queue.pieces.popleft()
-            self._done(len(piece.records))
+            self._done(again_from)
             return
         error_text = f"the handler reported {piece.records[failed_at].sequence_number} as failed"
         if failed_at == 0:
@@ -135,6 +142,19 @@ class Delivery:
         piece.records = piece.records[failed_at:]
         piece.failures = 0
         self._failed(queue, piece, error_text)
+
+    def _again_from(self, piece: Piece) -> int:
+        """Returns the position from which on a handled piece is delivered again, its length for none.
+
+        The chance of a record follows from its number, so it does not depend on batches and threads. All
+        later records come again with it, because a worker continues at a checkpoint.
+        """
+        share, seed = self._settings.redeliver, self._settings.redeliver_seed
+        if share and not piece.redelivered:
+            for position, record in enumerate(piece.records):
+                if Random(f"{seed} {record.sequence_number}").random() < share:
+                    return position
+        return len(piece.records)
 
     def _failed(self, queue: Queue, piece: Piece, error: str) -> None:
         self._statistics.add("failures")

@@ -38,6 +38,11 @@ class ConsumerSettings:
     """Pause between two reads of the stream's shards and of the leases."""
     lease_table: str = "faradisc-consumers"
     """Table of leases and checkpoints; created if it is missing."""
+    redeliver: float = 0.0
+    """Share of records, 0 to 1, from which on their batch is delivered once more although it was handled:
+    what a handler meets in the service when a worker dies before its checkpoint."""
+    redeliver_seed: int = 0
+    """The same number chooses the same records."""
     threads: int = 8
     """Shards that `run` processes concurrently, and as many queues if `parallel` is above 1."""
 
@@ -52,6 +57,8 @@ class ConsumerSettings:
             value = getattr(self, name)
             if value is not None and value < 0:
                 raise ValueError(f"{name} is {value}, below 0")
+        if not 0 <= self.redeliver <= 1:
+            raise ValueError(f"redeliver is {self.redeliver}, not between 0 and 1")
         for name in ("poll_s", "lease_s", "sync_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)}, not above 0")

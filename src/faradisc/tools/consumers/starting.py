@@ -12,6 +12,7 @@ from faradisc.tools.consumers.consumer import Consumer
 from faradisc.tools.consumers.dead_letters import DeadLetters, destination
 from faradisc.tools.consumers.handlers import Handler, invoker
 from faradisc.tools.consumers.leases import TableLeases
+from faradisc.tools.consumers.publishing import ConsumerMetrics
 from faradisc.tools.consumers.settings import ConsumerSettings
 
 
@@ -26,6 +27,8 @@ def consume(
     group: str,
     dynamodb: Any = None,
     streams: Any = None,
+    cloudwatch: Any = None,
+    publish: bool = False,
     endpoint_url: str | None = None,
     region_name: str | None = None,
     dead_letters: DeadLetters | str | None = None,
@@ -41,6 +44,8 @@ def consume(
     handler: a callable of an event, or of an event and a context; `module:function`; or an http:// address.
     group: the group's name. Its workers share the stream; every group receives all records.
     dynamodb, streams: boto3 clients, for leases and for the stream; by default clients of `endpoint_url`.
+    cloudwatch: a boto3 client to which metrics are published every minute (publishing.py); `publish` makes
+    one of `endpoint_url`.
     dead_letters: `table:NAME`, `file:PATH`, an http:// address, or an object with `keep`; without a
     destination skipped records are only counted and logged.
     worker: this worker's name, unique in the group; random by default.
@@ -59,6 +64,13 @@ def consume(
         streams = streams or make_client("dynamodbstreams", endpoint_url, region_name)
     arn = table if "/stream/" in table else latest_stream_arn(dynamodb, table)
     pause = sleep or _sleep
+    metrics = None
+    if publish and cloudwatch is None:
+        if endpoint_url is None:
+            raise ValueError("give a client (cloudwatch) or an endpoint_url to publish to")
+        cloudwatch = make_client("cloudwatch", endpoint_url, region_name)
+    if cloudwatch is not None:
+        metrics = ConsumerMetrics(cloudwatch, group, arn, _depth(dynamodb, dead_letters))
     if isinstance(dead_letters, str):
         dead_letters = destination(dead_letters, dynamodb, sleep=pause)
     return Consumer(
@@ -71,8 +83,25 @@ def consume(
         settings=chosen,
         clock=clock,
         dead_letters=dead_letters,
+        metrics=metrics,
         sleep=sleep,
     )
+
+
+def _depth(dynamodb: Any, dead_letters: DeadLetters | str | None) -> Callable[[], int] | None:
+    """Returns what counts the items of a table of dead letters, which the first letter creates; None for
+    other destinations."""
+    if not isinstance(dead_letters, str) or not dead_letters.startswith("table:"):
+        return None
+    name = dead_letters.removeprefix("table:")
+
+    def depth() -> int:
+        try:
+            return int(dynamodb.describe_table(TableName=name)["Table"]["ItemCount"])
+        except dynamodb.exceptions.ResourceNotFoundException:
+            return 0
+
+    return depth
 
 
 def latest_stream_arn(dynamodb: Any, table: str) -> str:

@@ -17,6 +17,8 @@ class Counts:
     """Invocations that raised an exception or answered with failed records."""
     retries: int = 0
     bisections: int = 0
+    redelivered: int = 0
+    """Handled records that are delivered once more on purpose."""
     dead_letters: int = 0
     """Records written to the dead-letter destination."""
     dead_letter_failures: int = 0
