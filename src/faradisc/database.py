@@ -105,6 +105,8 @@ class Settings:
     """Other profiles for single tables: "Orders=aws:30/10,Logs=off"."""
     restorable_lag_s: float = 0.0
     """How far LatestRestorableDateTime is behind the clock; about 5 minutes in the service."""
+    describe_lag_ms: int = 0
+    """How long DescribeTable does not find a table that was created."""
     yield_control: Callable[[], Awaitable[None]] = no_yield
     """Awaited in the middle of long work; lets the event loop, where there is one, serve other requests."""
     background_throttle: Callable[[], Awaitable[None]] = no_yield
@@ -123,6 +125,7 @@ async def no_work() -> bool:
 COMMON_SETTINGS = (
     *("account", "region", "per_region", "regions", "transition_ms", "shard_lifetime_s", "ttl_delay_s"),
     *("ttl_change_interval_s", "collection_bytes_max", "throughput", "throughput_tables", "restorable_lag_s"),
+    "describe_lag_ms",
 )
 """Settings that all nodes of a shared store must have in common."""
 
@@ -289,6 +292,7 @@ class Database:
             KINDS,
             per_region=settings.per_region or bool(settings.regions),
             transition_ms=settings.transition_ms,
+            describe_lag_ms=settings.describe_lag_ms,
             shard_lifetime_s=settings.shard_lifetime_s,
             collection_bytes_max=settings.collection_bytes_max,
             throughput=parse_throughput(settings.throughput, settings.throughput_tables),

@@ -46,6 +46,21 @@ def test_a_table_is_creating_until_its_time_has_passed(slow: Any, clock: ManualC
     assert table["GlobalSecondaryIndexes"][0]["IndexStatus"] == "ACTIVE"
 
 
+def test_a_new_table_is_described_later(open_process: OpenProcess, clock: ManualClock) -> None:
+    """Its metadata may not be there yet: what a program meets that describes right after it creates."""
+    client = open_process(describe_lag_ms=3_000).client()
+    for _ in range(2):
+        client.create_table(TableName="table", **schema("p:S"))
+        clock.advance(2.999)
+        with refused("ResourceNotFoundException", "Requested resource not found: Table: table not found"):
+            client.describe_table(TableName="table")
+        client.put_item(TableName="table", Item=item(p="1"))
+        assert client.list_tables()["TableNames"] == ["table"]
+        clock.advance(0.001)
+        assert status(client) == "ACTIVE"
+        client.delete_table(TableName="table")
+
+
 def test_a_table_still_creating_serves_no_data(slow: Any, clock: ManualClock) -> None:
     slow.create_table(TableName="table", **schema("p:S"))
     with refused("ResourceNotFoundException", "Requested resource not found"):

@@ -73,6 +73,7 @@ class LocalDatabase:
         kinesis_endpoint_url: str | None = None,
         s3_root: str | os.PathLike[str] | None = None,
         restorable_lag_s: float = 0.0,
+        describe_lag_ms: int = 0,
         keys: str | os.PathLike[str] | None = None,
         kms_endpoint_url: str | None = None,
         clock: Clock | None = None,
@@ -100,6 +101,7 @@ class LocalDatabase:
         s3_root: directory whose subdirectories are the buckets of exports and imports; default: `s3` in
         `path`.
         restorable_lag_s: how far the latest restorable time of a table is behind the clock.
+        describe_lag_ms: how long DescribeTable does not find a table that was created.
         keys: file of master keys of encrypted tables, made by `faradisc keys create`.
         kms_endpoint_url: endpoint of a KMS, whose master keys replace those of a file.
         clock, entropy: for tests that move time or need the same identifiers on every run.
@@ -133,6 +135,7 @@ class LocalDatabase:
             throughput=throughput,
             throughput_tables=throughput_tables,
             restorable_lag_s=restorable_lag_s,
+            describe_lag_ms=describe_lag_ms,
         )
         if s3_root is None and self.path is not None:
             s3_root = self.path / "s3"

@@ -82,7 +82,7 @@ def _remove_unrequested_warm(described: dict[str, Any], request: Mapping[str, An
 
 async def describe_table(backend: Backend, call: Call) -> dict[str, Any]:
     """Returns a table, its settings and its state."""
-    table = backend.table_for_control(call)
+    table = backend.tables.for_description(call.request["TableName"], call.region, call.account)
     return {"Table": await describe(backend.sizes, table, backend.clock.now_ns())}
 
 

@@ -135,6 +135,9 @@ class ServerSettings:
     throughput_tables: str = setting(
         "", "Other profiles for single tables: Orders=aws:30/10,Logs=off.", THROUGHPUT
     )
+    describe_lag_ms: int = setting(
+        0, "Milliseconds in which DescribeTable does not find a new table; the service reads late.", EMULATION
+    )
     restorable_lag_s: float = setting(
         0.0,
         "How far the latest moment that a table can be restored to is behind the clock, in seconds.",
@@ -255,6 +258,8 @@ class ServerSettings:
             raise SettingsError("The largest item collection is at least 1 byte.")
         if self.transition_ms < 0:
             raise SettingsError("The transition time cannot be negative; 0 makes every change immediate.")
+        if self.describe_lag_ms < 0:
+            raise SettingsError("The lag of descriptions cannot be negative.")
         if not self.ttl_delay_s >= 0:
             raise SettingsError("The delay of time to live cannot be negative; 0 deletes items at once.")
         if not self.shard_lifetime_s > 0:

@@ -49,6 +49,7 @@ def test_defaults_equal_those_of_the_database() -> None:
         ({"shard_lifetime_s": float("nan")}, "more than 0 seconds"),
         ({"shard_lifetime_s": 1e300}, "a hundred years"),
         ({"restorable_lag_s": float("nan")}, "cannot be negative"),
+        ({"describe_lag_ms": -1}, "cannot be negative"),
         ({"restorable_lag_s": float("inf")}, "a hundred years"),
         ({"time_scale": 0.0}, "more than 0"),
         ({"time_scale": float("nan")}, "more than 0"),

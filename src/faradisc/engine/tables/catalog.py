@@ -67,6 +67,7 @@ class Catalog:
         *,
         per_region: bool,
         transition_ms: int,
+        describe_lag_ms: int = 0,
         shard_lifetime_s: float = SHARD_LIFETIME_S,
         collection_bytes_max: int = ITEM_COLLECTION_BYTES_MAX,
         throughput: ThroughputSettings | None = None,
@@ -105,6 +106,7 @@ class Catalog:
             late or LateReads(clock),
             per_region=per_region,
             transition_ms=transition_ms,
+            describe_lag_ms=describe_lag_ms,
         )
         self._rows = CatalogStore(store, self.log, self.tables.ended)
         self.follower = CatalogFollower(self.log, self.tables, self._rows)

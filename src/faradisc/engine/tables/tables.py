@@ -48,6 +48,7 @@ class Tables:
         *,
         per_region: bool,
         transition_ms: int,
+        describe_lag_ms: int = 0,
     ) -> None:
         """per_region: whether each region and account has tables of its own."""
         self._clock = clock
@@ -59,6 +60,8 @@ class Tables:
         self.per_region = per_region
         self.transition_ns = transition_ms * 1_000_000
         """Length of a change of state."""
+        self.describe_lag_ns = describe_lag_ms * 1_000_000
+        """How long DescribeTable does not find a new table."""
         self.short = transition_ms <= SHORT_TRANSITION_MS_MAX
         """Whether requests complete changes of state (docs/decisions/0006)."""
         self.by_name: dict[NsName, Table] = {}
@@ -111,6 +114,13 @@ class Tables:
             table = self.current(table, end_early=self.short)
         if table is None:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
+        return table
+
+    def for_description(self, name_or_arn: str, region: str, account: str) -> Table:
+        """Returns a table as `for_control` does, but none that is younger than the lag of descriptions."""
+        table = self.for_control(name_or_arn, region, account)
+        if self.describe_lag_ns and self._clock.now_ns() < table.state.created_ns + self.describe_lag_ns:
+            raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
         return table
 
     def find(self, name_or_arn: str, region: str, account: str) -> Table | None:
