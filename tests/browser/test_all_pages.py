@@ -37,6 +37,7 @@ PAGES = {
     "partiql": "/partiql",
     "operations": "/operations",
     "advice": "/advice",
+    "servers": "/servers",
     "key": "/key",
 }
 IN_DOCS = ("tables", "overview", "items", "design", "stream", "throughput", "partiql")

@@ -275,11 +275,11 @@ def test_scans_of_the_console_are_not_held_against_a_table() -> None:
     assert [table.scans[None].pages for table in tables.values()] == [0, 6]
 
 
-def test_the_console_counts_its_scans() -> None:
+def test_the_console_counts_its_reads() -> None:
     endpoint = Endpoint("http://127.0.0.1:9", "us-east-1", Key("a", "b"))
     with pytest.raises(Failure):
         asyncio.run(endpoint.call("Scan", {"TableName": "seen"}))
-    assert (endpoint.scans_since("seen", 1), endpoint.scans_since("other", 1)) == (1, 0)
+    assert (endpoint.reads_since("Scan", "seen", 1), endpoint.reads_since("Scan", "other", 1)) == (1, 0)
 
 
 def test_sessions_with_one_key_share_an_endpoint_and_others_do_not() -> None:

@@ -10,8 +10,8 @@ by boto3 and, where the endpoint has it, the admin API over HTTP. So it can do n
     frame        header, rail, tabs, palette around the pages; messages has what is said to the user
     query_view, grid, editor, review, bulk: what the page of items is made of
     pages/       one module for each page: what is drawn and asked
-    *.js         parts that would be slow from Python: rail, palette, heat map, tree, script of the shell
+    *.js         parts that would be slow from Python: rail, palette, heat map, tree, drawings, shell
 
 Pure, and tested without a browser: values, plain_json, changes, staging, results, queries, statements,
-entities, heat, health, money, failures, navigation, copy_as, sample.
+entities, drawing, topology, heat, health, money, failures, navigation, copy_as, sample.
 """

@@ -18,8 +18,9 @@ from faradisc.tools.console.values import from_client, to_client
 _METHOD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _STREAMS: Final = frozenset(("ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"))
 TIMEOUT_S: Final = 30
-SCANS_MAX: Final = 20_000
-"""Scans of this console that are remembered, so that advice does not count them."""
+READS_MAX: Final = 20_000
+"""Reads of this console that are remembered, so that advice and access patterns do not count them."""
+_READS: Final = frozenset(("Scan", "Query", "GetItem"))
 Answer = TypeVar("Answer")
 
 
@@ -52,8 +53,8 @@ class Endpoint:
         self.key = key
         self._clients: dict[str, Any] = {}
         self._making = asyncio.Lock()
-        self._scans: deque[tuple[str, int]] = deque(maxlen=SCANS_MAX)
-        """The table and the time of each Scan of this console."""
+        self._reads: deque[tuple[str, str, int]] = deque(maxlen=READS_MAX)
+        """The operation, the table and the time of each read of this console."""
         self.refused: set[tuple[str, str]] = set()
         """Operations and tables that the endpoint has denied to this key."""
 
@@ -62,8 +63,8 @@ class Endpoint:
     async def call(self, operation: str, request: dict[str, Any] | None = None) -> dict[str, Any]:
         """Returns the answer, with binary as base64. Raises Failure."""
         service = "dynamodbstreams" if operation in _STREAMS else "dynamodb"
-        if operation == "Scan":
-            self._scans.append((str((request or {})["TableName"]), SystemClock().now_ns()))
+        if operation in _READS:
+            self._reads.append((operation, str((request or {})["TableName"]), SystemClock().now_ns()))
         try:
             return await self._run(service, operation, request or {})
         except Failure as failure:
@@ -71,10 +72,10 @@ class Endpoint:
                 self.refused.add((operation, str((request or {}).get("TableName", ""))))
             raise
 
-    def scans_since(self, table: str, hours: float) -> int:
-        """Returns how often this console has scanned a table in the last hours."""
-        now = SystemClock().now_ns()
-        return sum(name == table and at >= now - hours * 3600e9 for name, at in self._scans)
+    def reads_since(self, operation: str, table: str, hours: float) -> int:
+        """Returns how often this console has read a table with an operation in the last hours."""
+        since = SystemClock().now_ns() - hours * 3600e9
+        return sum((did, name) == (operation, table) and at >= since for did, name, at in self._reads)
 
     async def optional(self, operation: str, request: dict[str, Any], member: str, default: Any) -> Any:
         """Returns a member of an answer; the default where the endpoint or the key does not allow the

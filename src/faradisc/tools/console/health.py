@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from faradisc.clock import SystemClock
 from faradisc.tools.console.consumers import LEASE_TABLE, ConsumerPosition, positions
+from faradisc.tools.console.drawing import TableReads
 from faradisc.tools.console.endpoint import Endpoint, Failure
 
 TABLES_MAX: Final = 100
@@ -48,7 +49,7 @@ class HealthAlarm:
 async def table_health(endpoint: Endpoint, names: list[str]) -> list[TableHealth]:
     """Returns the tables with traffic or throttles, the worst first. Raises Failure."""
     found = {name: TableHealth(name) for name in names[:TABLES_MAX]}
-    end = datetime.fromtimestamp(SystemClock().now_ns() / 1e9, UTC)
+    end = _end()
     begin = end - timedelta(hours=1)
     queries = [
         {
@@ -80,6 +81,50 @@ async def table_health(endpoint: Endpoint, names: list[str]) -> list[TableHealth
                 case _:
                     table.write_units += value
     return worst_first(tables)
+
+
+READS: Final = ("GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan")
+
+
+async def table_reads(endpoint: Endpoint, described: dict[str, Any], hours: int) -> TableReads:
+    """Returns what other clients have read of a table. Raises Failure."""
+    table = {"Name": "TableName", "Value": described["TableName"]}
+    indexes = [each["IndexName"] for each in described.get("GlobalSecondaryIndexes", ())]
+    asked = [
+        *(("SuccessfulRequestLatency", "Operation", name, "SampleCount") for name in READS),
+        *(("ConsumedReadCapacityUnits", "GlobalSecondaryIndexName", name, "Sum") for name in indexes),
+    ]
+    end = _end()
+    queries = [
+        {
+            "Id": f"m{at}",
+            "MetricStat": {
+                "Metric": {
+                    "Namespace": "AWS/DynamoDB",
+                    "MetricName": metric,
+                    "Dimensions": [table, {"Name": dimension, "Value": value}],
+                },
+                "Period": 3600,
+                "Stat": statistic,
+            },
+        }
+        for at, (metric, dimension, value, statistic) in enumerate(asked)
+    ]
+    request = {"StartTime": end - timedelta(hours=hours), "EndTime": end, "MetricDataQueries": queries}
+    answer = await endpoint.service("cloudwatch", "GetMetricData", request)
+    sums = {asked[int(each["Id"][1:])][2]: sum(each["Values"]) for each in answer["MetricDataResults"]}
+    own = {name: endpoint.reads_since(name, described["TableName"], hours) for name in READS}
+    return TableReads(
+        hours,
+        {name: max(0.0, sums.get(name, 0) - own[name]) for name in READS},
+        {name: sums.get(name, 0) for name in indexes},
+    )
+
+
+def _end() -> datetime:
+    """Returns the end of the minute that runs: a metric of a minute is there while it grows."""
+    now = datetime.fromtimestamp(SystemClock().now_ns() / 1e9, UTC)
+    return now.replace(second=0, microsecond=0) + timedelta(minutes=1)
 
 
 def worst_first(tables: list[TableHealth]) -> list[TableHealth]:

@@ -6,9 +6,14 @@ const HOT = {light: "#d1242f", dark: "#ff5c52"};
 export default {
   template: `
     <div class="heatmap">
-      <canvas ref="canvas" role="img" :aria-label="label" tabindex="0" @mousemove="hover" @mouseleave="tip = null" @click="choose"
+      <canvas ref="canvas" role="img" :aria-label="label" tabindex="0" @mousemove="hover" @mouseleave="leave" @click="choose"
         @keydown.left.prevent="step(-1)" @keydown.right.prevent="step(1)"></canvas>
-      <div v-if="tip" class="heat-tip" :style="tip.style"><div v-for="line in tip.lines" :key="line">{{ line }}</div></div>
+      <div v-if="tip" class="heat-tip" :class="{fixed: tip.fixed}" :style="tip.style"><div v-for="line in tip.lines" :key="line">{{ line }}</div>
+        <template v-if="tip.fixed">
+          <button v-if="tip.key" type="button" class="heat-button" @click="$emit('open', tip.name); tip = null">Open the key</button>
+          <button v-if="tip.key" type="button" class="heat-button" @click="$emit('fix', tip.name); tip = null">Fix</button>
+          <button type="button" class="heat-button" aria-label="Close" @click="tip = null">✕</button>
+        </template></div>
       <div class="heat-legend">
         <span>0 %</span><span v-for="colour in ramp" :key="colour" class="heat-swatch" :style="{background: colour}"></span>
         <span>100 % of the limit</span><span class="heat-swatch" :style="{background: hot}"></span><span>throttled</span>
@@ -18,7 +23,7 @@ export default {
       </div>
     </div>`,
   props: {rows: {default: () => []}, slots: {default: 0}, slotS: {default: 10}, endMs: {default: 0}, picked: {default: null}, name: {default: ""}},
-  emits: ["pick"],
+  emits: ["pick", "open", "fix"],
   data: () => ({tip: null, dark: false, upto: null, playing: false}),
   computed: {
     ramp() { return RAMP[this.dark ? "dark" : "light"]; },
@@ -130,18 +135,25 @@ export default {
         || (x < s.left ? inLane.find(({row}) => row.first + row.used.length >= this.slots) : undefined);
       return {x, y, slot, row: found?.row};
     },
-    hover(event) {
+    hover(event) { if (!this.tip?.fixed) this.tip = this.tipAt(event, false); },
+    leave() { if (!this.tip?.fixed) this.tip = null; },
+    tipAt(event, fixed) {
       const {x, y, slot, row} = this.at(event);
-      if (!row || slot < row.first) { this.tip = null; return; }
+      if (!row || slot < row.first) return null;
       const n = slot - row.first, percent = row.used[n], count = row.throttled[n];
       const lines = [`${this.clock(slot)}  partition ${row.short}`, percent < 0 ? "not known" : `${percent} % of its limit`];
       if (count) lines.push(`${count.toLocaleString("en")} requests throttled`);
       if (row.key) lines.push(`hottest key now: ${row.key}`);
-      lines.push("click for its keys");
+      if (!fixed) lines.push("click for its keys");
       const right = x > this.$el.clientWidth / 2;
-      this.tip = {lines, style: {top: y + 14 + "px", [right ? "right" : "left"]: (right ? this.$el.clientWidth - x : x) + 10 + "px"}};
+      const style = {top: y + 14 + "px", [right ? "right" : "left"]: (right ? this.$el.clientWidth - x : x) + 10 + "px"};
+      return {lines, style, fixed, key: row.key, name: row.name};
     },
-    choose(event) { const {row} = this.at(event); if (row) this.$emit("pick", row.name); },
+    choose(event) {
+      const {row} = this.at(event);
+      this.tip = row ? this.tipAt(event, true) : null;
+      if (row) this.$emit("pick", row.name);
+    },
     step(by) {
       const at = this.rows.findIndex((row) => row.name === this.picked);
       const next = this.rows[(at + by + this.rows.length) % this.rows.length];

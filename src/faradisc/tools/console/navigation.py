@@ -13,6 +13,7 @@ PLACES: Final = (
     ("PartiQL", "terminal", "/partiql"),
     ("Operations", "settings_backup_restore", "/operations"),
     ("Advice", "lightbulb", "/advice"),
+    ("Servers", "hub", "/servers"),
     ("Sign in", "key", "/key"),
 )
 """Pages that belong to no table: name, icon, address."""

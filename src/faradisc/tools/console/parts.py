@@ -7,13 +7,27 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from nicegui import ui
+from nicegui.element import Element
 from nicegui.elements.dialog import Dialog
 
+from faradisc.tools.console.drawing import Drawing
 from faradisc.tools.console.entities import colour_of
 from faradisc.tools.console.values import visible
 
 CHART_TEXT: Final = {"color": "#868e96"}
 """Style of text in charts, readable on light and on dark pages."""
+
+
+class Diagram(Element, component="diagram.js"):
+    """A drawing of cards and arrows."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__()
+        self._props["label"] = label
+
+    def show(self, drawing: Drawing) -> None:
+        self._props.update(drawing.props())
+        self.update()
 
 
 def heading(text: str) -> ui.label:

@@ -16,6 +16,7 @@ PAGES = (
     "partiql",
     "operations",
     "advice",
+    "servers",
     "key",
 )
 

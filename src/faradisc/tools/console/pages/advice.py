@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import ast
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 from nicegui import ui
 
 from faradisc.clock import SystemClock
+from faradisc.tools.console.changes import Call
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import copied
-from faradisc.tools.console.messages import guarded
+from faradisc.tools.console.messages import confirmed, guarded, notice
 from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.parts import note
 from faradisc.tools.console.sessions import Session
@@ -30,7 +33,7 @@ async def advice_page(session: Session) -> None:
     box = ui.column().classes("w-full")
 
     async def draw() -> None:
-        await _findings(session, hours.value, box)
+        await _findings(session, hours.value, box, draw)
 
     hours.on_value_change(guarded(draw))
     with box:
@@ -46,8 +49,10 @@ def leave_out_scans(tables: Mapping[str, Any], own: Callable[[str], int]) -> Non
             table.scans[None].pages -= own(name)
 
 
-async def _findings(session: Session, hours: int, box: ui.column) -> None:
-    """Draws the findings. Raises Failure."""
+async def _findings(
+    session: Session, hours: int, box: ui.column, draw: Callable[[], Awaitable[None]]
+) -> None:
+    """Draws the findings. draw: does that again. Raises Failure."""
     try:
         from faradisc.tools.advisor.findings import LEVELS  # noqa: PLC0415 - another extra
         from faradisc.tools.advisor.report import effect_text  # noqa: PLC0415
@@ -61,7 +66,7 @@ async def _findings(session: Session, hours: int, box: ui.column) -> None:
     now = datetime.fromtimestamp(SystemClock().now_ns() / 1e9, UTC)
     source = session.url or "Amazon DynamoDB"
     traffic = await of_endpoint(session.endpoint, Failure, now=now, source=source, hours=hours)
-    leave_out_scans(traffic.tables, lambda name: session.endpoint.scans_since(name, hours))
+    leave_out_scans(traffic.tables, lambda name: session.endpoint.reads_since("Scan", name, hours))
     findings = advise(traffic)
     practices = {rule.name: rule.practice for rule in RULES}
     box.clear()
@@ -74,10 +79,13 @@ async def _findings(session: Session, hours: int, box: ui.column) -> None:
         counts = [f"{sum(f.level == level for f in findings)} {level}" for level in reversed(LEVELS)]
         saved = sum(f.effect.usd for f in findings if f.effect.usd is not None and f.effect.usd > 0)
         note(f"{', '.join(counts)}" + (f"; up to ${saved:,.2f} a month" if saved else ""))
+        dismissed = set(await ui.run_javascript(_DISMISSED, timeout=10))
+        hidden = [each for each in findings if dismissal(each) in dismissed]
         # By rule, in the order of the worst finding of each.
         groups: dict[tuple[str, str], list[Any]] = {}
         for finding in findings:
-            groups.setdefault((finding.level, finding.rule), []).append(finding)
+            if dismissal(finding) not in dismissed:
+                groups.setdefault((finding.level, finding.rule), []).append(finding)
         for (level, rule), group in groups.items():
             with ui.element("div").classes("sheet"):
                 with ui.element("div").classes("sheet-row"):
@@ -85,21 +93,80 @@ async def _findings(session: Session, hours: int, box: ui.column) -> None:
                     ui.label(practices[rule]).classes("count font-medium")
                     note(f"{len(group)}×" if len(group) > 1 else "")
                 for finding in group[:SAME_MAX]:
-                    _line(finding, effect_text(finding.effect))
+                    _line(session, finding, effect_text(finding.effect), draw)
                 if len(group) > SAME_MAX:
                     with ui.expansion(f"{len(group) - SAME_MAX} more").classes("w-full"):
                         for finding in group[SAME_MAX:]:
-                            _line(finding, effect_text(finding.effect))
+                            _line(session, finding, effect_text(finding.effect), draw)
+        if hidden:
+
+            async def restore() -> None:
+                await ui.run_javascript("localStorage.removeItem('faradisc.dismissed'); return 1", timeout=5)
+                await draw()
+
+            with ui.row().classes("items-center"):
+                note(f"{len(hidden)} dismissed in this browser.")
+                ui.button("Show them again", on_click=guarded(restore)).props("flat")
 
 
-def _line(finding: Any, effect: str) -> None:
+_DISMISSED = "return JSON.parse(localStorage.getItem('faradisc.dismissed') || '[]')"
+
+
+def dismissal(finding: Any) -> str:
+    """Returns what a finding is remembered by, whatever its numbers are."""
+    return f"{finding.rule}|{finding.table}|{finding.index or ''}"
+
+
+def _line(session: Session, finding: Any, effect: str, draw: Callable[[], Awaitable[None]]) -> None:
     """Draws a finding as a line that opens."""
+    call = call_of(finding.code)
+
+    async def apply() -> None:
+        assert call is not None
+        if await confirmed(f"{finding.title}.\n\n{finding.code}", "Apply"):
+            await session.endpoint.call(*call)
+            notice("Applied")
+            await draw()
+
+    async def dismiss() -> None:
+        name = orjson.dumps(dismissal(finding)).decode()
+        kept = f"[...JSON.parse(localStorage.getItem('faradisc.dismissed') || '[]'), {name}]"
+        await ui.run_javascript(
+            f"localStorage.setItem('faradisc.dismissed', JSON.stringify({kept})); return 1", timeout=5
+        )
+        await draw()
+
     with ui.expansion(finding.title, caption=effect).classes("w-full advice-line"):
         ui.label(finding.evidence)
         ui.link(f"Open {finding.table}", table_path(finding.table, _PAGES.get(finding.rule, "")))
         ui.label("The change as code").classes("soft")
         ui.label(finding.code).classes("code")
-        ui.button("Copy", icon="content_copy", on_click=lambda: copied(finding.code)).props("flat")
+        with ui.row():
+            if call is not None:
+                ui.button("Apply", icon="check", on_click=guarded(apply)).props("outline")
+            ui.button("Copy", icon="content_copy", on_click=lambda: copied(finding.code)).props("flat")
+            ui.button("Dismiss", icon="visibility_off", on_click=guarded(dismiss)).props("flat")
+
+
+APPLIED = frozenset(("update_table", "update_continuous_backups", "update_time_to_live"))
+"""Methods that Apply calls: settings of a table, nothing of its items."""
+
+
+def call_of(code: str) -> Call | None:
+    """Returns the request of code that is one call with literal arguments; None for other code."""
+    statements = ast.parse(code).body
+    if len(statements) != 1 or not isinstance(statements[0], ast.Expr):
+        return None
+    match statements[0].value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="client"), attr=method), args=[], keywords=found):
+            if method not in APPLIED:
+                return None
+            try:
+                request = {str(each.arg): ast.literal_eval(each.value) for each in found}
+            except ValueError:
+                return None
+            return "".join(word.capitalize() for word in method.split("_")), request
+    return None
 
 
 _COLOURS = {"high": "negative", "medium": "warning", "low": "secondary"}

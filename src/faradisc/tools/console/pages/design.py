@@ -1,16 +1,21 @@
-"""A design of several entities in one table: which there are, their collections, and the access patterns."""
+"""A design of several entities in one table, drawn; access patterns, also from traffic; item collections."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import orjson
 from nicegui import ui
 
-from faradisc.tools.console.entities import collections, colour_of, entities, entity_name
+from faradisc.tools.console.drawing import Proposal, drawing_of, placed, proposals
+from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.entities import collections, entity_name
+from faradisc.tools.console.health import table_reads
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.navigation import items_path
-from faradisc.tools.console.parts import entity_chip, heading, icon_button, note, plain_table
+from faradisc.tools.console.parts import Diagram, heading, icon_button, note, plain_table
 from faradisc.tools.console.queries import choices, schema_of
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, go
@@ -19,7 +24,10 @@ from faradisc.tools.console.values import Item, cell, visible
 SAMPLE: Final = 1_000
 """Items that are read to find the entities."""
 COLLECTIONS_MAX: Final = 30
-ENTITIES_MAX: Final = 60
+ENTITIES_MAX: Final = 40
+PROPOSALS_MAX: Final = 12
+HOURS: Final = 3
+"""Of traffic, from which access patterns are proposed."""
 ITEMS_MAX: Final = 40
 
 
@@ -27,23 +35,46 @@ ITEMS_MAX: Final = 40
 async def design_page(session: Session, table: str) -> None:
     described = await session.endpoint.describe(table)
     offered = {choice.index: choice.title for choice in choices(described)}
+    base = schema_of(described, "")
+    items = await _sample(session, table, "")
+    found = placed(described, items)
+    note(f"Of {len(items):,} items that were read, by the prefixes of their keys in the table.")
+    colours = session.colours.setdefault(table, {})
+    Diagram(f"Design of {table}").show(drawing_of(described, found, colours, ENTITIES_MAX))
+    patterns = Patterns(table, offered)
+    patterns.draw()
+    proposed = ui.column().classes("w-full gap-1")
+    heading("Item collections")
     index = ui.select(offered, value="", label="View by").classes("min-w-[260px]")
-    groups = ui.column().classes("w-full")
-    _patterns(table, offered)
     box = ui.column().classes("w-full")
 
     async def draw() -> None:
-        keys, base = schema_of(described, index.value), schema_of(described, "")
-        items = await _sample(session, table, index.value)
-        groups.clear()
-        with groups:
-            _entities(session, table, items, base, keys)
+        seen = await _sample(session, table, index.value) if index.value else items
         box.clear()
         with box:
-            _collections(table, index.value, items, base, keys)
+            _collections(table, index.value, seen, base, schema_of(described, index.value))
 
     index.on_value_change(guarded(draw))
     await draw()
+    with suppress(Failure):
+        reads = await table_reads(session.endpoint, described, HOURS)
+        with proposed:
+            _proposed(patterns, proposals(reads, found, described))
+
+
+def _proposed(patterns: Patterns, found: list[Proposal]) -> None:
+    """Draws the access patterns that traffic shows."""
+    note(f"{'Seen' if found else 'No reads'} in the last {HOURS} hours")
+    if not found:
+        return
+    with ui.element("div").classes("sheet"):
+        for each in found[:PROPOSALS_MAX]:
+            with ui.element("div").classes("sheet-row"):
+                ui.label(each.text)
+                note(each.evidence).classes("count")
+                add = ui.button("Add", icon="add").props("flat")
+                add.on_click(partial(patterns.add, each))
+                add.on_click(add.disable)
 
 
 async def _sample(session: Session, table: str, index: str) -> list[Item]:
@@ -58,30 +89,8 @@ async def _sample(session: Session, table: str, index: str) -> list[Item]:
     return items
 
 
-def _entities(session: Session, table: str, items: list[Item], base: list[str], keys: list[str]) -> None:
-    """base: keys of the table. keys: of what it is viewed by."""
-    heading("Entities")
-    note(f"Of {len(items):,} items that were read, by the prefixes of their keys in the table.")
-    colours = session.colours.setdefault(table, {})
-    shown = list(dict.fromkeys((*keys, *base)))
-    with ui.element("div").classes("entities"):
-        for each in entities(items, base, keys)[:ENTITIES_MAX]:
-            with ui.card().classes(f"entity-card c-e{colour_of(each.name, colours)}"):
-                with ui.row().classes("w-full items-center no-wrap"):
-                    entity_chip(each.name, colours)
-                    ui.space()
-                    ui.label(f"{each.items:,}").classes("number soft")
-                for name in shown:
-                    with ui.row().classes("w-full no-wrap gap-2 items-baseline"):
-                        ui.label(visible(name)).classes("fact-name entity-key")
-                        ui.label(visible(each.patterns.get(name, "–"))).classes("mono")
-                others = sorted(each.attributes - set(shown))
-                note(visible(", ".join(others)[:300]))
-
-
 def _collections(table: str, index: str, items: list[Item], base: list[str], keys: list[str]) -> None:
     found = sorted(collections(items, keys), key=lambda each: -len(each.items))
-    heading("Item collections")
     note(
         f"Items with the same {visible(keys[0])}: the {min(COLLECTIONS_MAX, len(found))} largest "
         f"of {len(found):,}."
@@ -113,47 +122,62 @@ def _collections(table: str, index: str, items: list[Item], base: list[str], key
 _PATTERN: Final = {"text": "", "index": "", "partition": "", "sort": ""}
 
 
-def _patterns(table: str, offered: dict[str, str]) -> None:
-    """Draws the access patterns, which the browser keeps, each with its query. offered: titles by index."""
-    key = orjson.dumps(f"faradisc.patterns.{table}").decode()
-    heading("Access patterns")
-    note("How the application reads this table, each with its query. The browser keeps them.")
-    rows = ui.column().classes("w-full")
-    found: list[dict[str, str]] = []
+class Patterns:
+    """The access patterns of a table, which the browser keeps, each with its query."""
 
-    def store() -> None:
-        ui.run_javascript(f"localStorage.setItem({key}, JSON.stringify({orjson.dumps(found).decode()}))")
+    def __init__(self, table: str, offered: dict[str, str]) -> None:
+        """offered: titles of the table and its indexes."""
+        self._table = table
+        self._offered = offered
+        self._key = orjson.dumps(f"faradisc.patterns.{table}").decode()
+        self._found: list[dict[str, str]] = []
 
-    def draw() -> None:
-        rows.clear()
-        with rows:
-            for each in found:
+    def draw(self) -> None:
+        heading("Access patterns")
+        note("How the application reads this table, each with its query. The browser keeps them.")
+        self._rows = ui.column().classes("w-full")
+        ui.button("Add pattern", icon="add", on_click=lambda: self.add(None)).props("flat")
+        ui.timer(0.1, self._load, once=True)
+
+    def add(self, proposal: Proposal | None) -> None:
+        """Adds a pattern: a proposed one, or an empty one to fill in."""
+        if proposal is None:
+            self._found.append(dict(_PATTERN))
+        else:
+            query = {"index": proposal.index, "partition": proposal.partition, "sort": proposal.sort}
+            self._found.append({"text": proposal.text, **query})
+            self._store()
+        self._draw_rows()
+
+    def _store(self) -> None:
+        kept = orjson.dumps(self._found).decode()
+        ui.run_javascript(f"localStorage.setItem({self._key}, JSON.stringify({kept}))")
+
+    def _draw_rows(self) -> None:
+        self._rows.clear()
+        with self._rows:
+            for each in self._found:
                 with ui.row().classes("w-full items-end gap-2"):
-                    ui.input("Pattern").bind_value(each, "text").on("blur", store).classes("grow")
-                    ui.select(offered, label="Query of").bind_value(each, "index").on(
-                        "update:model-value", store
+                    ui.input("Pattern").bind_value(each, "text").on("blur", self._store).classes("grow")
+                    ui.select(self._offered, label="Query of").bind_value(each, "index").on(
+                        "update:model-value", self._store
                     ).classes("w-56")
                     for name, title in (("partition", "Partition key"), ("sort", "Sort key")):
-                        ui.input(title).bind_value(each, name).on("blur", store).classes("w-32")
-                    icon_button("play_arrow", "Run the query", lambda each=each: go(path_of(each)))
-                    icon_button("close", "Remove pattern", lambda each=each: remove(each))
+                        ui.input(title).bind_value(each, name).on("blur", self._store).classes("w-40")
+                    icon_button("play_arrow", "Run the query", partial(self._run, each))
+                    icon_button("close", "Remove pattern", partial(self._remove, each))
 
-    def path_of(pattern: dict[str, str]) -> str:
-        return items_path(table, pattern["index"], pattern["partition"], pattern["sort"])
+    def _run(self, pattern: dict[str, str], _: Any) -> None:
+        go(items_path(self._table, pattern["index"], pattern["partition"], pattern["sort"]))
 
-    def remove(pattern: dict[str, str]) -> None:
-        found.remove(pattern)
-        store()
-        draw()
+    def _remove(self, pattern: dict[str, str], _: Any) -> None:
+        self._found.remove(pattern)
+        self._store()
+        self._draw_rows()
 
-    def add() -> None:
-        found.append(dict(_PATTERN))
-        draw()
-
-    async def load() -> None:
-        kept = await ui.run_javascript(f"return JSON.parse(localStorage.getItem({key}) || '[]')", timeout=5)
-        found.extend({**_PATTERN, **each} for each in kept if each.get("index") in offered)
-        draw()
-
-    ui.button("Add pattern", icon="add", on_click=add).props("flat")
-    ui.timer(0.1, load, once=True)
+    async def _load(self) -> None:
+        kept = await ui.run_javascript(
+            f"return JSON.parse(localStorage.getItem({self._key}) || '[]')", timeout=5
+        )
+        self._found = [{**_PATTERN, **each} for each in kept if each.get("index") in self._offered]
+        self._draw_rows()

@@ -41,7 +41,8 @@ THROTTLED_PERCENT_MAX: Final = 1.0
 
 
 class HeatMap(Element, component="../heatmap.js"):
-    """The heat of partitions over time. Emits `pick` with the name of the partition that was clicked."""
+    """The heat of partitions over time. Emits `pick` with the name of the partition that was clicked, and
+    `open` and `fix` with that of one whose hottest key is meant."""
 
     def show(self, past: dict[str, Any], now: dict[str, Any], now_ns: int, picked: str | None) -> None:
         self._props["rows"] = heat_rows(past, now)
@@ -111,6 +112,8 @@ class Live:
             self._map = HeatMap()
             self._map._props["name"] = self._table
             self._map.on("pick", lambda event: self._pick(str(event.args)))
+            self._map.on("open", lambda event: self._open_key(str(event.args)))
+            self._map.on("fix", guarded(lambda event: self._fix_key(str(event.args))))
         with ui.card().classes("w-full"):
             heading("Hot keys")
             self._verdict = ui.label("").classes("plan")
@@ -156,6 +159,15 @@ class Live:
         self._found = []
         self._keys.refresh()
         self._show()
+
+    def _open_key(self, partition: str) -> None:
+        """Shows the items of a partition's hottest key."""
+        for hot in hot_keys(self._now, {partition})[:1]:
+            go(items_path(self._table, self._resource, *hot.names))
+
+    async def _fix_key(self, partition: str) -> None:
+        for hot in hot_keys(self._now, {partition})[:1]:
+            await self._fix(hot)
 
     def _draw_capacity(self) -> None:
         for each in totals(self._now):
