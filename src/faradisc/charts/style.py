@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-_LIGHT = """
+# The colours of the report, which the console has too: `no` is throttled, u0 to u9 are use.
+LIGHT = """
 --paper:#fffefa;--ink:#1d1d1b;--soft:#66645c;--hair:#e3e0d5;--rule:#b9b5a7;--rail:#edeae0;
 --use:#2f6699;--peak:#bcd0e2;--ask:#8a8578;--limit:#1d1d1b;--want:#8a5a00;
 --no:#d55e00;--range:#a8467f;--max:#d99a00;--account:#5b5b5b;--good:#00694d;
 --u0:#f4f2ea;--u1:#dfe8ef;--u2:#c9d9e6;--u3:#b1c9de;--u4:#96b7d4;--u5:#79a3c9;--u6:#5c8dbb;--u7:#4075aa;
 --u8:#265b93;--u9:#0c3b73;--between:#fffefa;--split:#1d1d1b;
 """
-_DARK = """
+DARK = """
 --paper:#161613;--ink:#e9e6da;--soft:#a5a195;--hair:#302f2a;--rule:#57544a;--rail:#2a2924;
 --use:#6ba3d6;--peak:#2c465e;--ask:#8f8a7d;--limit:#e9e6da;--want:#e0b050;
 --no:#f07a24;--range:#d987b6;--max:#f0b93a;--account:#a9a9a9;--good:#4fc59c;
@@ -18,9 +19,9 @@ _DARK = """
 """
 
 STYLE = f"""
-:root{{{_LIGHT}}}
-@media (prefers-color-scheme:dark){{:root{{{_DARK}}}}}
-@media print{{:root{{{_LIGHT}--paper:#fff}}}}
+:root{{{LIGHT}}}
+@media (prefers-color-scheme:dark){{:root{{{DARK}}}}}
+@media print{{:root{{{LIGHT}--paper:#fff}}}}
 *{{box-sizing:border-box}}
 html{{background:var(--paper);color:var(--ink);-webkit-print-color-adjust:exact;print-color-adjust:exact}}
 body{{margin:0;font:16px/1.5 Charter,"Bitstream Charter","Iowan Old Style",Palatino,"Palatino Linotype",

@@ -5,17 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any
 
-import orjson
 from nicegui import ui
 
 from faradisc.tools.console.messages import notice
 from faradisc.tools.console.shell import current_shell
-from faradisc.tools.console.values import Item, ValueMistake, item_of, text_of, value_of
-
-FILE_ITEMS_MAX: Final = 10_000
-"""Most items of a file that are staged at once."""
+from faradisc.tools.console.values import Item, text_of
 
 
 def csv_text(items: Sequence[Item]) -> str:
@@ -26,31 +22,6 @@ def csv_text(items: Sequence[Item]) -> str:
     writer.writerow(names)
     writer.writerows([text_of(item[name]) if name in item else "" for name in names] for item in items)
     return text.getvalue()
-
-
-def loaded(name: str, content: str, types: dict[str, str]) -> list[Item]:
-    """Returns the items of a file. In CSV, key attributes have their types and others are strings.
-
-    Raises ValueMistake.
-    """
-    if name.endswith(".csv"):
-        rows = csv.DictReader(io.StringIO(content))
-        items = [
-            {n: value_of(types.get(n, "S"), text) for n, text in row.items() if n and text} for row in rows
-        ]
-    else:
-        try:
-            found = orjson.loads(content)
-        except orjson.JSONDecodeError as error:
-            raise ValueMistake(f"This is not JSON: {error}.") from None
-        if not isinstance(found, list):
-            raise ValueMistake("The file is not a list of items.")
-        items = [item_of(orjson.dumps(each).decode()) for each in found]
-    if len(items) > FILE_ITEMS_MAX:
-        raise ValueMistake(
-            f"It has {len(items):,} items; `faradisc import` takes more than {FILE_ITEMS_MAX:,}."
-        )
-    return items
 
 
 def code_editor(text: str, language: Any, *, height: str, on_change: Callable[..., Any]) -> ui.codemirror:

@@ -13,6 +13,7 @@ from fastapi import Request
 from nicegui import background_tasks, ui
 from nicegui.element import Element
 
+from faradisc.charts.style import DARK, LIGHT
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.messages import Messages
 from faradisc.tools.console.navigation import PLACES, TABS, grouped, palette_entries, table_path
@@ -21,7 +22,8 @@ from faradisc.tools.console.sessions import SESSIONS, Session
 from faradisc.tools.console.shell import PAGES, SHELL, ConsolePage, Shell
 
 _HERE: Final = Path(__file__).parent
-STYLE: Final = (_HERE / "style.css").read_text()
+STYLE: Final = f":root{{{LIGHT}}}.body--dark{{{DARK}}}" + (_HERE / "style.css").read_text()
+"""The colours of the planner's report, then what is the console's own."""
 SCRIPT: Final = f"<script>{(_HERE / 'shell.js').read_text()}</script>"
 CONNECT_S_MAX: Final = 10.0
 """Seconds in which a browser connects after it has fetched a page. What fetches pages and never connects gets

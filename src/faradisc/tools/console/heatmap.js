@@ -1,8 +1,6 @@
 // The heat map: time to the right, the key space upwards, a child beside its parent from the moment of the split.
 // Drawn on a canvas; a click chooses a partition, the wheel does nothing, Replay runs the hour in twelve seconds.
-const RAMP = {light: ["#f1f0ee", "#c9d9e8", "#8fb3d3", "#4f86b5", "#1f5f94", "#0b3a66"],
-              dark: ["#1b1d21", "#1d3346", "#24547a", "#2f7fb8", "#5cb0e6", "#c3e6ff"]};
-const HOT = {light: "#d1242f", dark: "#ff5c52"};
+const RAMP = ["--u0", "--u2", "--u4", "--u6", "--u8", "--u9"];  // of the plan's report, as is the colour of throttles
 export default {
   template: `
     <div class="heatmap">
@@ -26,8 +24,8 @@ export default {
   emits: ["pick", "open", "fix"],
   data: () => ({tip: null, dark: false, upto: null, playing: false}),
   computed: {
-    ramp() { return RAMP[this.dark ? "dark" : "light"]; },
-    hot() { return HOT[this.dark ? "dark" : "light"]; },
+    ramp() { return RAMP.map((name) => this.colourOf(name)); },
+    hot() { return this.colourOf("--no"); },
     throttled() { return this.rows.reduce((sum, row) => sum + row.throttled.reduce((a, b) => a + b, 0), 0); },
     label() {
       return `Heat of ${this.rows.length} partitions in the last ${Math.round(this.slots * this.slotS / 60)} minutes; `
@@ -46,6 +44,8 @@ export default {
   },
   unmounted() { this.bodies.disconnect(); this.sizes.disconnect(); clearInterval(this.timer); },
   methods: {
+    // The style of the body follows dark and light, which `dark` makes this depend on.
+    colourOf(name) { return this.dark !== null && getComputedStyle(document.body).getPropertyValue(name).trim(); },
     // Rows that live at the same time lie beside each other; a parent spans the lanes of its children.
     lanes() {
       const children = new Map();

@@ -155,7 +155,8 @@ def _line(name: str, times: list[datetime], values: list[float]) -> dict[str, An
     points = sorted([_ms(at), value / share] for at, value in zip(times, values, strict=True))
     line = {"name": (RATES | THROTTLES)[name], "data": points}
     if name in THROTTLES:
-        return {**line, "type": "bar", "yAxisIndex": 1, "barMaxWidth": 8}
+        bars = {"color": "#d55e00"} if "KeyRange" in name else {}
+        return {**line, **bars, "type": "bar", "yAxisIndex": 1, "barMaxWidth": 8}
     step = {"step": "end", "lineStyle": {"type": "dashed"}} if name.startswith("Provisioned") else {}
     return {**line, "type": "line", "symbolSize": 5, **step}
 

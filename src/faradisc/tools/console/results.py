@@ -21,6 +21,8 @@ from faradisc.tools.console.values import Item, Value, ValueMistake, text_of
 
 AT_ONCE: Final = 8
 """Writes that run at the same time."""
+BATCH: Final = 25
+"""Items of one BatchWriteItem."""
 PAGE: Final = 500
 PATIENCE_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Pauses before a throttled request is made again; the last one repeats."""
@@ -176,3 +178,22 @@ async def write_all(
             for each in found:
                 if isinstance(each, BaseException):
                     raise each
+
+
+async def put_all(asked: Asked, table: str, source: Call | Sequence[Item], walk: ResultWalk) -> None:
+    """Puts items, or all results of a query, into another table. Raises Failure."""
+
+    async def put(items: Sequence[Item]) -> None:
+        for at in range(0, len(items), BATCH):
+            batch = items[at : at + BATCH]
+            wanted: dict[str, Any] = {table: [{"PutRequest": {"Item": item}} for item in batch]}
+            while wanted:
+                answer = await _patient(asked, ("BatchWriteItem", {"RequestItems": wanted}), walk)
+                wanted = answer.get("UnprocessedItems", {})
+            walk.done += len(batch)
+
+    if not isinstance(source, tuple):
+        await put(source)
+        return
+    async for items in _pages(asked, source, walk):
+        await put(items)

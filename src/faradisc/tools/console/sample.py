@@ -6,6 +6,7 @@ import random
 from typing import Any, Final
 
 from faradisc.tools.console.endpoint import Endpoint
+from faradisc.tools.console.results import ResultWalk, put_all
 from faradisc.tools.console.values import Item
 
 TABLE: Final = "Shop"
@@ -32,7 +33,6 @@ _PRODUCTS: Final = (
     ("brush", "2.75"),
     ("axle", "17.30"),
 )
-_BATCH: Final = 25
 
 
 def request() -> dict[str, Any]:
@@ -112,10 +112,4 @@ async def load(endpoint: Endpoint) -> None:
     await endpoint.call("CreateTable", request())
     wait = {"TableName": TABLE, "WaiterConfig": {"Delay": 1, "MaxAttempts": 120}}
     await endpoint.use(lambda client: client.get_waiter("table_exists").wait(**wait))
-    made = items()
-    for at in range(0, len(made), _BATCH):
-        wanted = {TABLE: [{"PutRequest": {"Item": item}} for item in made[at : at + _BATCH]]}
-        while wanted:
-            wanted = (await endpoint.call("BatchWriteItem", {"RequestItems": wanted})).get(
-                "UnprocessedItems", {}
-            )
+    await put_all(endpoint, TABLE, items(), ResultWalk())

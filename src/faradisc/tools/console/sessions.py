@@ -16,6 +16,8 @@ from nicegui import app
 from faradisc.tools.console.endpoint import Endpoint, Failure, Key
 
 RECENT_MAX: Final = 6
+ANY_TABLE: Final = {"TableName": "", "TableArn": "*"}
+"""For `Session.denied`, of operations on no table in particular."""
 _ENDPOINTS: WeakValueDictionary[tuple[str | None, str, Key | None], Endpoint] = WeakValueDictionary()
 
 

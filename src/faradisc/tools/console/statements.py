@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from faradisc.tools.console.queries import schema_of
+from faradisc.tools.console.queries import indexes_of, schema_of, types_of
 
 _SOURCE: Final = re.compile(
     r'\bFROM\s+(?:"((?:[^"]|"")+)"|(\w[\w.-]*))(?:\s*\.\s*"((?:[^"]|"")+)")?', re.IGNORECASE
@@ -45,6 +45,57 @@ def source_of(statement: str) -> tuple[str, str] | None:
     if found is None:
         return None
     return (found[1] or found[2]).replace('""', '"'), (found[3] or "").replace('""', '"')
+
+
+_PLACE: Final = re.compile(r"\bat (\d+):(\d+):(\d+)\s*$")
+_FIRST: Final = frozenset(("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS", "UPSERT", "REPLACE"))
+
+
+def place_of(message: str, statement: str) -> tuple[int, int] | None:
+    """Returns where in a statement an error is: offset and length. None when it is not known.
+
+    Errors of statements that cannot be parsed have no position; only a first word that no statement begins
+    with is found here.
+    """
+    found = _PLACE.search(message)
+    if found is not None:
+        line, column, length = map(int, found.groups())
+        lines = statement.split("\n")
+        if line > len(lines) or column > len(lines[line - 1]) + 1:
+            return None
+        begin = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
+        return begin, min(max(length, 1), len(statement) - begin)
+    word = re.match(r"\s*(\w+)", statement)
+    if "well formed" in message and word is not None and word[1].upper() not in _FIRST:
+        return word.start(1), len(word[1])
+    return None
+
+
+_KEYWORDS: Final = (
+    *("SELECT", "FROM", "WHERE", "AND", "OR", "NOT", "IN", "BETWEEN", "IS MISSING", "IS NOT MISSING"),
+    *("ORDER BY", "ASC", "DESC", "INSERT INTO", "VALUE", "UPDATE", "SET", "REMOVE", "DELETE FROM"),
+)
+_FUNCTIONS: Final = ("begins_with(", "contains(", "attribute_type(", "size(", "EXISTS(")
+
+
+def completions(
+    tables: Iterable[str], described: Mapping[str, Any] | None, attributes: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Returns the words that completion.js offers. described: of the table that is read."""
+    words = [{"label": each, "type": "keyword", "detail": "", "quoted": False} for each in _KEYWORDS]
+    words += [{"label": each, "type": "function", "detail": "", "quoted": False} for each in _FUNCTIONS]
+    words += [{"label": each, "type": "class", "detail": "table", "quoted": True} for each in tables]
+    if described is not None:
+        keys = {name: f"key ({kind})" for name, kind in types_of(described).items()}
+        words += [
+            {"label": each["IndexName"], "type": "class", "detail": "index", "quoted": True}
+            for each in indexes_of(described)
+        ]
+        words += [
+            {"label": name, "type": "property", "detail": keys.get(name, ""), "quoted": True}
+            for name in dict.fromkeys((*keys, *attributes))
+        ]
+    return words
 
 
 def plan(statement: str, described: Mapping[str, Any]) -> str:

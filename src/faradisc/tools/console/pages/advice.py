@@ -69,44 +69,50 @@ async def _findings(
     leave_out_scans(traffic.tables, lambda name: session.endpoint.reads_since("Scan", name, hours))
     findings = advise(traffic)
     practices = {rule.name: rule.practice for rule in RULES}
-    box.clear()
-    with box:
-        for each in traffic.notes:
-            note(each)
-        if not findings:
-            note("Nothing to change was found.")
-            return
-        counts = [f"{sum(f.level == level for f in findings)} {level}" for level in reversed(LEVELS)]
-        saved = sum(f.effect.usd for f in findings if f.effect.usd is not None and f.effect.usd > 0)
-        note(f"{', '.join(counts)}" + (f"; up to ${saved:,.2f} a month" if saved else ""))
+
+    async def show() -> None:
+        """Draws what was found, without what is dismissed."""
         dismissed = set(await ui.run_javascript(_DISMISSED, timeout=10))
-        hidden = [each for each in findings if dismissal(each) in dismissed]
-        # By rule, in the order of the worst finding of each.
-        groups: dict[tuple[str, str], list[Any]] = {}
-        for finding in findings:
-            if dismissal(finding) not in dismissed:
-                groups.setdefault((finding.level, finding.rule), []).append(finding)
-        for (level, rule), group in groups.items():
-            with ui.element("div").classes("sheet"):
-                with ui.element("div").classes("sheet-row"):
-                    ui.badge(level).props(f"color={_COLOURS[level]}")
-                    ui.label(practices[rule]).classes("count font-medium")
-                    note(f"{len(group)}×" if len(group) > 1 else "")
-                for finding in group[:SAME_MAX]:
-                    _line(session, finding, effect_text(finding.effect), draw)
-                if len(group) > SAME_MAX:
-                    with ui.expansion(f"{len(group) - SAME_MAX} more").classes("w-full"):
-                        for finding in group[SAME_MAX:]:
-                            _line(session, finding, effect_text(finding.effect), draw)
-        if hidden:
+        box.clear()
+        with box:
+            for each in traffic.notes:
+                note(each)
+            if not findings:
+                note("Nothing to change was found.")
+                return
+            counts = [f"{sum(f.level == level for f in findings)} {level}" for level in reversed(LEVELS)]
+            saved = sum(f.effect.usd for f in findings if f.effect.usd is not None and f.effect.usd > 0)
+            note(f"{', '.join(counts)}" + (f"; up to ${saved:,.2f} a month" if saved else ""))
+            # By rule, in the order of the worst finding of each.
+            groups: dict[tuple[str, str], list[Any]] = {}
+            for finding in findings:
+                if dismissal(finding) not in dismissed:
+                    groups.setdefault((finding.level, finding.rule), []).append(finding)
+            for (level, rule), group in groups.items():
+                with ui.element("div").classes("sheet"):
+                    with ui.element("div").classes("sheet-row"):
+                        ui.badge(level).props(f"color={_COLOURS[level]}")
+                        ui.label(practices[rule]).classes("count font-medium")
+                        note(f"{len(group)}×" if len(group) > 1 else "")
+                    for finding in group[:SAME_MAX]:
+                        _line(session, finding, effect_text(finding.effect), draw, show)
+                    if len(group) > SAME_MAX:
+                        with ui.expansion(f"{len(group) - SAME_MAX} more").classes("w-full"):
+                            for finding in group[SAME_MAX:]:
+                                _line(session, finding, effect_text(finding.effect), draw, show)
+            if hidden := sum(dismissal(each) in dismissed for each in findings):
 
-            async def restore() -> None:
-                await ui.run_javascript("localStorage.removeItem('faradisc.dismissed'); return 1", timeout=5)
-                await draw()
+                async def restore() -> None:
+                    await ui.run_javascript(
+                        "localStorage.removeItem('faradisc.dismissed'); return 1", timeout=10
+                    )
+                    await show()
 
-            with ui.row().classes("items-center"):
-                note(f"{len(hidden)} dismissed in this browser.")
-                ui.button("Show them again", on_click=guarded(restore)).props("flat")
+                with ui.row().classes("items-center"):
+                    note(f"{hidden} dismissed in this browser.")
+                    ui.button("Show them again", on_click=guarded(restore)).props("flat")
+
+    await show()
 
 
 _DISMISSED = "return JSON.parse(localStorage.getItem('faradisc.dismissed') || '[]')"
@@ -117,8 +123,14 @@ def dismissal(finding: Any) -> str:
     return f"{finding.rule}|{finding.table}|{finding.index or ''}"
 
 
-def _line(session: Session, finding: Any, effect: str, draw: Callable[[], Awaitable[None]]) -> None:
-    """Draws a finding as a line that opens."""
+def _line(
+    session: Session,
+    finding: Any,
+    effect: str,
+    draw: Callable[[], Awaitable[None]],
+    show: Callable[[], Awaitable[None]],
+) -> None:
+    """Draws a finding as a line that opens. draw: reads all again; show: draws what was read."""
     call = call_of(finding.code)
 
     async def apply() -> None:
@@ -132,9 +144,9 @@ def _line(session: Session, finding: Any, effect: str, draw: Callable[[], Awaita
         name = orjson.dumps(dismissal(finding)).decode()
         kept = f"[...JSON.parse(localStorage.getItem('faradisc.dismissed') || '[]'), {name}]"
         await ui.run_javascript(
-            f"localStorage.setItem('faradisc.dismissed', JSON.stringify({kept})); return 1", timeout=5
+            f"localStorage.setItem('faradisc.dismissed', JSON.stringify({kept})); return 1", timeout=10
         )
-        await draw()
+        await show()
 
     with ui.expansion(finding.title, caption=effect).classes("w-full advice-line"):
         ui.label(finding.evidence)

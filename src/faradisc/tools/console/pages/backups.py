@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from nicegui import ui
 
+from faradisc.clock import SystemClock
 from faradisc.tools.console.messages import confirmed, guarded
 from faradisc.tools.console.navigation import table_path
-from faradisc.tools.console.parts import dot, facts, heading, note
+from faradisc.tools.console.parts import dot, facts, forbid, heading, note
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, follow, go
 from faradisc.tools.console.values import size_text
@@ -21,6 +23,7 @@ async def backups_page(session: Session, table: str) -> None:
     state = (await call("DescribeContinuousBackups", {"TableName": table}))["ContinuousBackupsDescription"]
     recovery = state.get("PointInTimeRecoveryDescription", {})
     enabled = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
+    denied = await session.denied(await session.endpoint.describe(table), *_OPERATIONS)
     with ui.card().classes("w-full"):
         heading("Point-in-time recovery")
 
@@ -35,38 +38,81 @@ async def backups_page(session: Session, table: str) -> None:
         if not enabled:
             note("Off. Turned on, the table can be restored to any second of the last 35 days.")
         else:
-            _moments(session, table, recovery)
-        ui.button("Turn off" if enabled else "Turn on", on_click=guarded(switch)).props("outline")
-    await _on_demand(session, table)
+            _moments(session, table, recovery, denied)
+        turn = ui.button("Turn off" if enabled else "Turn on", on_click=guarded(switch)).props("outline")
+        forbid(turn, "UpdateContinuousBackups", denied)
+    await _on_demand(session, table, denied)
 
 
-def _moments(session: Session, table: str, recovery: dict[str, Any]) -> None:
-    """Draws the slider of the seconds to which the table can be restored."""
+_OPERATIONS: Final = (
+    "UpdateContinuousBackups",
+    "CreateBackup",
+    "DeleteBackup",
+    "RestoreTableFromBackup",
+    "RestoreTableToPointInTime",
+)
+
+
+def _moments(session: Session, table: str, recovery: dict[str, Any], denied: set[str]) -> None:
+    """Draws the field and the slider of the seconds to which the table can be restored."""
     first, last = recovery["EarliestRestorableDateTime"], recovery["LatestRestorableDateTime"]
     facts({"From": f"{first:%Y-%m-%d %H:%M:%S} UTC", "To": f"{last:%Y-%m-%d %H:%M:%S} UTC"})
     begin, end = int(first.timestamp()), int(last.timestamp())
     slider = (
         ui.slider(min=begin, max=max(end, begin + 1), value=end).classes("w-full").props("aria-label=Moment")
     )
-    moment = ui.label().classes("font-medium")
-    moment.bind_text_from(
-        slider, "value", lambda at: f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    )
+
+    def mistake(text: str) -> str | None:
+        at = moment_of(text or "")
+        return None if at is not None and begin <= at <= end else "Not between From and To"
+
+    with ui.row().classes("w-full items-end gap-2"):
+        field = ui.input("Moment (UTC)", value=moment_text(end), validation=mistake)
+        field.classes("w-48 mono-field")
+        for words, seconds in AGO.items():
+            ui.button(
+                words, on_click=lambda seconds=seconds: slider.set_value(max(begin, _now() - seconds))
+            ).props("flat")
+    slider.on_value_change(lambda: field.set_value(moment_text(min(int(slider.value), end))))
+
     target = ui.input("Name of the new table", value=f"{table}-restored").classes("w-full max-w-md")
 
     async def restore() -> None:
         request = {
             "SourceTableName": table,
             "TargetTableName": target.value,
-            "RestoreDateTime": datetime.fromtimestamp(slider.value, UTC),
+            "RestoreDateTime": datetime.fromtimestamp(moment_of(field.value) or end, UTC),
         }
         await session.endpoint.call("RestoreTableToPointInTime", request)
         go(table_path(target.value))
 
-    ui.button("Restore to this moment", icon="history", on_click=guarded(restore))
+    restoring = ui.button("Restore to this moment", icon="history", on_click=guarded(restore))
+    forbid(restoring, "RestoreTableToPointInTime", denied)
+    if "RestoreTableToPointInTime" not in denied:
+        field.on_value_change(lambda: restoring.set_enabled(mistake(field.value) is None))
 
 
-async def _on_demand(session: Session, table: str) -> None:
+AGO: Final = {"Latest": 0, "5 minutes ago": 300, "1 hour ago": 3_600, "1 day ago": 86_400}
+
+
+def _now() -> int:
+    return SystemClock().now_ns() // 10**9
+
+
+def moment_text(at: int) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def moment_of(text: str) -> int | None:
+    """Returns the second that a text names in UTC; None for none."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
+
+
+async def _on_demand(session: Session, table: str, denied: set[str]) -> None:
     call = session.endpoint.call
     found = (await call("ListBackups", {"TableName": table}))["BackupSummaries"]
     with ui.row().classes("w-full items-center"):
@@ -78,7 +124,7 @@ async def _on_demand(session: Session, table: str) -> None:
             await call("CreateBackup", {"TableName": table, "BackupName": name.value})
             go(table_path(table, "backups"))
 
-        ui.button("Back up", icon="add", on_click=guarded(create))
+        forbid(ui.button("Back up", icon="add", on_click=guarded(create)), "CreateBackup", denied)
     if not found:
         note("None yet.")
         return
@@ -92,15 +138,11 @@ async def _on_demand(session: Session, table: str) -> None:
                     f"made {backup['BackupCreationDateTime']:%Y-%m-%d %H:%M:%S}, "
                     f"{size_text(backup.get('BackupSizeBytes', 0))}"
                 ).classes("count")
-                ui.button(
-                    "Restore", on_click=lambda arn=backup["BackupArn"]: _restore(session, table, arn)
-                ).props("outline")
-                ui.button(
-                    "Delete",
-                    on_click=lambda arn=backup["BackupArn"], n=backup["BackupName"]: _delete(
-                        session, table, arn, n
-                    ),
-                ).props("flat")
+                arn, named = backup["BackupArn"], backup["BackupName"]
+                restore = ui.button("Restore", on_click=partial(_restore, session, table, arn))
+                forbid(restore.props("outline"), "RestoreTableFromBackup", denied)
+                delete = ui.button("Delete", on_click=partial(_delete, session, table, arn, named))
+                forbid(delete.props("flat"), "DeleteBackup", denied)
 
     def states(backups: list[dict[str, Any]]) -> list[tuple[str, str]]:
         return [(each["BackupArn"], each["BackupStatus"]) for each in backups]

@@ -14,12 +14,15 @@ from faradisc.tools.console.bulk import AllResults, bulk_edit_of
 from faradisc.tools.console.changes import write_of
 from faradisc.tools.console.editor import edited
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.files import copied, csv_text, loaded
+from faradisc.tools.console.files import copied, csv_text
+from faradisc.tools.console.generate import GENERATED_MAX, generated
 from faradisc.tools.console.grid import GridActions, ItemGrid
+from faradisc.tools.console.import_view import drop_target, previewed, upload
+from faradisc.tools.console.importing import FileOfItems
 from faradisc.tools.console.messages import chosen, complain, guarded, notice
 from faradisc.tools.console.money import query_usd
 from faradisc.tools.console.navigation import items_path, table_path
-from faradisc.tools.console.parts import forbid, note
+from faradisc.tools.console.parts import dialog_end, forbid, heading, note
 from faradisc.tools.console.plain_json import plain_text
 from faradisc.tools.console.queries import (
     LIMIT_MAX,
@@ -85,7 +88,8 @@ class Explorer:
             self._one.append(more)
             self._delete_button = ui.button("Delete", icon="delete", on_click=self._delete).props("flat")
             with ui.button("Import", icon="upload").props("flat"), ui.menu():
-                ui.menu_item("A file of JSON or CSV…", self._load)
+                ui.menu_item("A file of JSON, lines or CSV…", self._pick_file)
+                ui.menu_item("Generated items…", guarded(self._generate))
             with ui.button("Export", icon="download").props("flat"), ui.menu():
                 ui.menu_item("These items as JSON", lambda: self._save("json"))
                 ui.menu_item("These items as CSV", lambda: self._save("csv"))
@@ -102,7 +106,9 @@ class Explorer:
                 "color=accent"
             )
         colours = self._session.colours.setdefault(self._form.table, {})
-        with ui.element("div").classes("w-full"):
+        self._file = upload(self._load, "A file of JSON, JSON lines or CSV").classes("hidden")
+        with ui.element("div").classes("w-full") as place:
+            drop_target(place, self._file)
             actions = GridActions(
                 self._open,
                 self._select,
@@ -369,26 +375,30 @@ class Explorer:
             return
         ui.download.content(csv_text(items).encode(), f"{self._form.table}.csv")
 
-    def _load(self) -> None:
-        with ui.dialog() as dialog, ui.card():
-            ui.label(
-                "A JSON list of items in DynamoDB JSON, or a CSV file whose first line has the names. "
-                "Items are staged, not written."
-            )
+    def _pick_file(self) -> None:
+        self._file.run_method("pickFiles")
 
-            async def take(event: Any) -> None:
-                content = (await event.file.read()).decode("utf-8-sig", "replace")
-                try:
-                    found = loaded(event.file.name, content, types_of(self._described))
-                except ValueMistake as mistake:
-                    complain(Failure("", f"{event.file.name}: {mistake}"))
-                    return
-                for item in found:
-                    self._staging.add(item)
-                dialog.close()
-                self._show()
+    async def _load(self, name: str, content: bytes) -> None:
+        """Stages the items of a file, once its preview was seen."""
+        types = types_of(self._described)
+        found = await previewed(FileOfItems(name, content), types, "Stage {} items")
+        self._stage_new(found or [])
 
-            ui.upload(on_upload=take, auto_upload=True, max_file_size=64 * 2**20).props(
-                "accept='.json,.csv' label='JSON or CSV'"
-            )
-        dialog.open()
+    async def _generate(self) -> None:
+        """Stages items like those that are shown."""
+        with ui.dialog() as dialog, ui.card().classes("wide narrow"):
+            heading("Generated items")
+            note("Like those that are shown: the same entities and shapes, other keys, numbers and days.")
+            count = ui.number("Items", value=20, min=1, max=GENERATED_MAX, format="%d")
+            seed = ui.number("Seed: the same one makes the same items", value=1, min=0, format="%d")
+            dialog_end(dialog, "Stage", lambda: dialog.submit((int(count.value or 0), int(seed.value or 0))))
+        wanted = await dialog
+        if wanted:
+            like, types = list(self._staging.read.values()), types_of(self._described)
+            self._stage_new(generated(like, self._keys, types, min(wanted[0], GENERATED_MAX), wanted[1]))
+
+    def _stage_new(self, items: list[Item]) -> None:
+        for item in items:
+            self._staging.add(item)
+        if items:
+            self._show()

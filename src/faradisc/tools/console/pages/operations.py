@@ -12,8 +12,8 @@ from nicegui import ui
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.pages.tables import KeyInputs, definitions
-from faradisc.tools.console.parts import dialog_end, dialog_of, facts, heading, note, plain_table
-from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.parts import dialog_end, dialog_of, facts, forbid, heading, note, plain_table
+from faradisc.tools.console.sessions import ANY_TABLE, Session
 from faradisc.tools.console.shell import console_page, go
 
 TRANSFERS_MAX: Final = 25
@@ -25,10 +25,11 @@ POLL_S: Final = 2.0
 async def operations_page(session: Session) -> None:
     heading("Exports and imports")
     with ui.row():
-        ui.button("Export a table", icon="upload", on_click=guarded(lambda: _export(session))).props(
-            "outline"
-        )
-        ui.button("Import a table", icon="download", on_click=lambda: _import(session)).props("outline")
+        denied = await session.denied(ANY_TABLE, "ExportTableToPointInTime", "ImportTable")
+        export = ui.button("Export a table", icon="upload", on_click=guarded(lambda: _export(session)))
+        forbid(export.props("outline"), "ExportTableToPointInTime", denied)
+        load = ui.button("Import a table", icon="download", on_click=lambda: _import(session))
+        forbid(load.props("outline"), "ImportTable", denied)
     await _transfers(session, "Export", "ExportSummaries", "ExportDescription")
     await _transfers(session, "Import", "ImportSummaryList", "ImportTableDescription")
     if not await session.has_admin():

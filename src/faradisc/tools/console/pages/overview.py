@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from nicegui import ui
 
+from faradisc.tools.console.definition_view import clone, show_definition
 from faradisc.tools.console.messages import confirmed, guarded
 from faradisc.tools.console.money import is_on_demand, month_text
 from faradisc.tools.console.navigation import table_path
@@ -24,11 +26,16 @@ async def overview_page(session: Session, table: str) -> None:
     ttl = await optional("DescribeTimeToLive", request, "TimeToLiveDescription", {})
     backups = await optional("DescribeContinuousBackups", request, "ContinuousBackupsDescription", {})
     types = types_of(described)
-    denied = await session.denied(described, "UpdateTable", "DeleteTable")
+    denied = await session.denied(described, "UpdateTable", "DeleteTable", "CreateTable")
     with ui.row().classes("w-full items-center gap-1"):
         dot(described["TableStatus"])
         ui.label(described["TableStatus"].lower()).classes("soft")
         ui.space()
+        ui.button(
+            "As code", icon="code", on_click=guarded(partial(show_definition, session, described))
+        ).props("flat")
+        copy = ui.button("Clone", icon="file_copy", on_click=lambda: clone(session, described))
+        forbid(copy.props("flat"), "CreateTable", denied)
         change = ui.button("Change", icon="tune", on_click=lambda: _change(session, described, ttl))
         forbid(change.props("outline"), "UpdateTable", denied)
         delete = ui.button("Delete", icon="delete", on_click=lambda: _delete(session, table))
@@ -54,7 +61,7 @@ async def overview_page(session: Session, table: str) -> None:
             }
         )
         note(described["TableArn"]).classes("mono")
-    _indexes(session, described, types)
+    _indexes(session, described, types, denied)
     if not is_settled(described):
         follow(lambda: session.endpoint.describe(table), states_of(described), states_of)
 
@@ -81,7 +88,7 @@ def _key(name: str, types: dict[str, str]) -> str:
     return f"{name} ({types[name]})"
 
 
-def _indexes(session: Session, described: dict[str, Any], types: dict[str, str]) -> None:
+def _indexes(session: Session, described: dict[str, Any], types: dict[str, str], denied: set[str]) -> None:
     indexes = indexes_of(described)
     heading("Indexes")
     if not indexes:
@@ -96,11 +103,12 @@ def _indexes(session: Session, described: dict[str, Any], types: dict[str, str])
                 note("global" if is_global else "local")
                 ui.space()
                 if is_global:
-                    icon_button(
+                    delete = icon_button(
                         "delete",
                         "Delete index",
                         lambda name=index["IndexName"]: _delete_index(session, described, name),
                     )
+                    forbid(delete, "UpdateTable", denied)
             facts(
                 {
                     "Keys": keys,

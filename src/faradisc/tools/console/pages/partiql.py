@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
+import orjson
 from nicegui import ui
 
 from faradisc.tools.console.copy_as import quoted
@@ -11,12 +14,27 @@ from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import code_editor
 from faradisc.tools.console.grid import GridActions, ItemGrid
 from faradisc.tools.console.messages import complain, confirmed, guarded
-from faradisc.tools.console.parts import note
+from faradisc.tools.console.money import requests_usd, usd
+from faradisc.tools.console.parts import heading, note
 from faradisc.tools.console.queries import schema_of
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page
-from faradisc.tools.console.statements import is_write, plan, source_of, statements
+from faradisc.tools.console.statements import (
+    completions,
+    is_write,
+    place_of,
+    plan,
+    source_of,
+    statements,
+)
 
+_COMPLETION: Final = (Path(__file__).parent.parent / "completion.js").read_text()
+_HISTORY: Final = "return JSON.parse(localStorage.getItem('faradisc.statements') || '[]')"
+_REMEMBER: Final = """{
+  const text = %s, kept = JSON.parse(localStorage.getItem('faradisc.statements') || '[]');
+  const others = kept.filter(each => each !== text);
+  localStorage.setItem('faradisc.statements', JSON.stringify([text, ...others].slice(0, 50)));
+}"""
 ITEMS_MAX: Final = 1_000
 """Items of a statement that are shown."""
 _RUN: Final = """(event) => {
@@ -27,24 +45,29 @@ _RUN: Final = """(event) => {
 }"""
 
 
-async def _example(session: Session) -> str:
+async def _example(session: Session, names: list[str]) -> str:
     """Returns a statement to begin with, of the first table."""
-    try:
-        names = (await session.endpoint.call("ListTables", {"Limit": 1}))["TableNames"]
-        keys = schema_of(await session.endpoint.describe(names[0]), "") if names else ["key"]
-    except Failure:
-        names, keys = [], ["key"]
+    keys = ["key"]
+    with suppress(Failure):
+        keys = schema_of(await session.endpoint.describe(names[0]), "") if names else keys
     return f"SELECT * FROM {quoted(names[0] if names else 'table')} WHERE {quoted(keys[0])} = 'value'"
 
 
 @console_page("/partiql", "PartiQL")
 async def partiql_page(session: Session) -> None:
+    names: list[str] = []
+    with suppress(Failure):
+        names = await session.endpoint.tables()
+    # Attributes of results, and the table whose words the editor has.
+    seen: dict[str, None] = {}
+    offered: list[str] = []
+    text = await _example(session, names)
     with ui.card().classes("w-full"):
-        text = await _example(session)
         editor = code_editor(text, "SQL", height="140px", on_change=lambda _: explain())
         with ui.row().classes("w-full items-center"):
             run = ui.button("Run", icon="play_arrow").tooltip("Ctrl Enter")
             selection = ui.button("Run selection").props("flat")
+            kept = ui.button("History", icon="history").props("flat")
             explained = note("").classes("count")
     summary = note("")
     grid = ItemGrid([], GridActions(lambda row: None))
@@ -70,13 +93,38 @@ async def partiql_page(session: Session) -> None:
                     request["NextToken"] = answer["NextToken"]
             except Failure as failure:
                 summary.text = f"Statement {done + 1} of {len(found)} failed; {done} before it ran."
+                mark(failure.message, statement)
                 raise Failure(failure.code, f"{failure.message} In: {statement[:200]}") from failure
             done += 1
         grid.show_items(items)
+        seen.update(dict.fromkeys(name for item in items for name in item))
         summary.text = f"{len(items):,} items, {units:g} units, {done} statements"
+        read, write = (0.0, units) if writes else (units, 0.0)
+        summary.text += f": {usd(requests_usd(read, write))} on demand" if units else ""
+        ui.run_javascript(_REMEMBER % orjson.dumps(text.strip()).decode())
+
+    def mark(message: str, statement: str) -> None:
+        """Selects where the service found the error."""
+        place, text = place_of(message, statement), editor.value or ""
+        begin = text.find(statement)
+        if place is not None and begin >= 0:
+            start = begin + place[0]
+            # Selected, not decorated: an update of the editor's properties loses what is typed meanwhile.
+            first, last = (len(text[:at].encode("utf-16-le")) // 2 for at in (start, start + place[1]))
+            selection = f"{{selection: {{anchor: {first}, head: {last}}}, scrollIntoView: true}}"
+            ui.run_javascript(
+                f"const view = getElement({editor.id}).editor; view.focus(); view.dispatch({selection})"
+            )
+            line = text.count("\n", 0, start) + 1
+            column = start - (text.rfind("\n", 0, start) + 1) + 1
+            summary.text += f" Line {line}, column {column}."
 
     async def explain() -> None:
         text = editor.value or ""
+        source = source_of(text)
+        if source is not None and [source[0]] != offered:
+            offered[:] = [source[0]]
+            await offer(source[0])
         explanation = await explanation_of(text)
         if text == (editor.value or ""):  # an answer to an older text may come later than that to this one
             explained.text = explanation
@@ -91,6 +139,27 @@ async def partiql_page(session: Session) -> None:
         except (Failure, ValueError) as failure:
             return str(failure)
 
+    async def offer(table: str) -> None:
+        """Gives the editor the words that it completes."""
+        described = None
+        with suppress(Failure):
+            described = await session.endpoint.describe(table)
+        words = completions(names, described, seen)
+        ui.run_javascript(f"window.faradiscWords = {orjson.dumps(words).decode()}")
+
+    async def history() -> None:
+        found = await ui.run_javascript(_HISTORY, timeout=5)
+        with ui.dialog() as dialog, ui.card().classes("wide"):
+            heading("Statements that ran, newest first")
+            with ui.column().classes("dialog-body gap-0"):
+                for each in found:
+                    ui.button(each[:300], on_click=lambda each=each: dialog.submit(each)).props(
+                        "flat no-caps align=left"
+                    ).classes("w-full mono")
+        picked = await dialog
+        if picked:
+            editor.value = picked
+
     async def run_selection() -> None:
         picked = await ui.run_javascript("return window.getSelection().toString()", timeout=5)
         if not picked.strip():
@@ -102,7 +171,9 @@ async def partiql_page(session: Session) -> None:
         await execute(editor.value or "")
 
     run.on_click(guarded(run_all))
+    kept.on_click(guarded(history))
     selection.on_click(guarded(run_selection))
     # In the phase in which the event goes down: the editor itself breaks the line at Ctrl Enter.
     editor.on("keydown.capture", guarded(run_all), js_handler=_RUN)
     await explain()
+    ui.run_javascript(f"({_COMPLETION})(getElement({editor.id}))")

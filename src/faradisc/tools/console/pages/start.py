@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
+from typing import Any
 
 from nicegui import ui
 
 from faradisc.tools.console import sample
+from faradisc.tools.console.definition import NewTable
+from faradisc.tools.console.definition_view import make_with
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import code_tabs
 from faradisc.tools.console.health import SHOWN_MAX, TABLES_MAX, alarms, lagging, table_health
+from faradisc.tools.console.import_view import drop_target, keys_of, previewed, upload
+from faradisc.tools.console.importing import FileOfItems
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.navigation import table_path
+from faradisc.tools.console.pages.tables import definitions
 from faradisc.tools.console.parts import dot, heading, note
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, go
+from faradisc.tools.console.values import Item
 
 POLL_S = 10.0
 
@@ -117,7 +125,7 @@ def _tile(title: str, number: str, state: str, unit: str) -> None:
 
 def _first_run(session: Session) -> None:
     heading("No tables yet")
-    note("Three ways to begin:")
+    note("Four ways to begin:")
     with ui.element("div").classes("tiles first"):
         with ui.card():
             heading("Look around")
@@ -132,9 +140,13 @@ def _first_run(session: Session) -> None:
                 go(table_path(sample.TABLE, "items"))
 
             button = ui.button("Load the sample shop", icon="storefront", on_click=guarded(load))
+        with ui.card() as opening:
+            heading("Open a file")
+            note("JSON, JSON lines or CSV becomes a table; drop it here.")
+            drop_target(opening, upload(partial(_open_file, session), "Pick a file"))
         with ui.card():
             heading("Make your own")
-            note("With keys and indexes; items come from a file of JSON or CSV, or from your program.")
+            note("With keys and indexes; items come from a file, or from your program.")
             with ui.row():
                 ui.button("Create table", on_click=lambda: go("/tables?create=1")).props("outline")
                 ui.button("Import from a bucket", on_click=lambda: go("/operations")).props("flat")
@@ -142,6 +154,30 @@ def _first_run(session: Session) -> None:
             heading("Connect a program")
             url, region = session.url, session.region
             code_tabs(_snippets(url, region))
+
+
+async def _open_file(session: Session, name: str, content: bytes) -> None:
+    """Makes a table of a file's items, once its preview was seen and its keys are chosen."""
+    file = FileOfItems(name, content)
+    items = await previewed(file, {}, "Choose keys for {} items")
+    chosen = await keys_of(file, items) if items else None
+    if items is None or chosen is None:
+        return
+    table, types = chosen
+    kinds = ("HASH", "RANGE")
+    request = {
+        "TableName": table,
+        "KeySchema": [{"AttributeName": n, "KeyType": kind} for n, kind in zip(types, kinds, strict=False)],
+        "AttributeDefinitions": definitions(types),
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    if await guarded(_made)(session, request, items):
+        go(table_path(table, "items"))
+
+
+async def _made(session: Session, request: dict[str, Any], items: list[Item]) -> bool:
+    await make_with(session.endpoint, NewTable(request), items)
+    return True
 
 
 def _snippets(url: str | None, region: str) -> dict[str, str]:

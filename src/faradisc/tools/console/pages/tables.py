@@ -8,14 +8,16 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from faradisc.tools.console.definition import NewTable
+from faradisc.tools.console.definition_view import make
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.grid import on_grid
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.money import is_on_demand
 from faradisc.tools.console.navigation import table_path
-from faradisc.tools.console.parts import dialog_end, dialog_of, icon_button, note
+from faradisc.tools.console.parts import dialog_end, dialog_of, forbid, icon_button, note
 from faradisc.tools.console.queries import indexes_of, schema_of
-from faradisc.tools.console.sessions import Session
+from faradisc.tools.console.sessions import ANY_TABLE, Session
 from faradisc.tools.console.shell import console_page, go
 
 STREAM_VIEWS = ("", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY")
@@ -68,7 +70,8 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
         )
         note(f"{len(names):,} tables" if len(names) != 1 else "1 table")
         ui.space()
-        ui.button("Create table", icon="add", on_click=lambda: create_table(session))
+        making = ui.button("Create table", icon="add", on_click=lambda: create_table(session))
+        forbid(making, "CreateTable", await session.denied(ANY_TABLE, "CreateTable"))
     if ("create", "1") in query:
         create_table(session)
     if not names:
@@ -254,6 +257,9 @@ def create_table(session: Session) -> None:
             value="",
             label="Stream",
         ).classes("w-full")
+        expiry = ui.input("Time-to-live attribute (empty: off)").classes("w-full")
+        tags = ui.input("Tags, such as team=shop, stage=test").classes("w-full")
+        recovery = ui.checkbox("Point-in-time recovery")
         protected = ui.checkbox("Protect from deletion")
         added = ui.column().classes("w-full")
 
@@ -285,8 +291,15 @@ def create_table(session: Session) -> None:
                 request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": stream.value}
             if protected.value:
                 request["DeletionProtectionEnabled"] = True
-            await session.endpoint.call("CreateTable", request)
+            given = [each.partition("=") for each in tags.value.split(",") if each.strip()]
+            if given:
+                request["Tags"] = [{"Key": key.strip(), "Value": value.strip()} for key, _, value in given]
+            button.props("loading")
+            try:
+                await make(session.endpoint, NewTable(request, expiry.value.strip(), bool(recovery.value)))
+            finally:
+                button.props(remove="loading")
             dialog.close()
             go(table_path(name.value))
 
-        dialog_end(dialog, "Create", guarded(create))
+        button = dialog_end(dialog, "Create", guarded(create))
