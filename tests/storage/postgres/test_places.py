@@ -329,7 +329,10 @@ def test_a_place_that_stalls_leaves_connections_of_the_others(
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("target", [b"\x00", b"\x01", b"\x01\x00"])
+@pytest.mark.parametrize(
+    "target",
+    [b"\x01\x00", *(pytest.param(target, marks=pytest.mark.slow) for target in (b"\x00", b"\x01"))],
+)
 def test_tables_move_while_they_are_written(postgres: str, faults: Faults, target: bytes) -> None:
     """Rows, log, usage and epoch are there afterwards, with every write that was answered."""
     dsns = new_places(postgres)
