@@ -27,9 +27,10 @@ def process(data_dir: Path, bugs_surface: None) -> Any:
     made = Stepped(data_dir)
     dynamodb = made.client()
     dynamodb.create_table(TableName="source", **schema("p:S"))
-    for number in range(300):
-        noise = random.Random(number).randbytes(500)
-        dynamodb.put_item(TableName="source", Item=item(p=f"p{number}", x=noise))
+    for first in range(0, 300, 25):
+        items = [item(p=f"p{at}", x=random.Random(at).randbytes(500)) for at in range(first, first + 25)]
+        puts = [{"PutRequest": {"Item": each}} for each in items]
+        dynamodb.batch_write_item(RequestItems={"source": puts})
     yield made
     if not made.local.closed:
         made.finish()

@@ -414,9 +414,9 @@ def test_threads_use_one_client_and_their_own() -> None:
 
     with local.patch():
         create(shared)
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(work, range(16)))
-        assert shared.scan(TableName="things", Select="COUNT")["Count"] == 32
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+        assert shared.scan(TableName="things", Select="COUNT")["Count"] == 8
 
 
 def test_threads_begin_and_end_patches_at_once() -> None:
