@@ -22,7 +22,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 ROWS = (
     ("limits",),
-    ("errors", "clock", "charts", "addresses"),
+    ("errors", "clock", "charts", "addresses", "files"),
     ("model.values", "metrics"),
     (
         "model.codec",
@@ -97,7 +97,7 @@ IMPURE_FILES = {
     "auth/sealed_file.py": "reads and writes the files that it describes",
 }
 
-STORAGE_KNOWS = {"clock", "errors", "limits"}
+STORAGE_KNOWS = {"clock", "errors", "files", "limits"}
 """The engines stand beside everything else: they know bytes, not items."""
 
 _CHANCE = ("random", "randint", "randrange", "randbytes", "getrandbits", "choice", "choices", "shuffle")

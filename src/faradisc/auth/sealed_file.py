@@ -30,6 +30,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from faradisc.clock import Entropy
+from faradisc.files import sync_directory, sync_file
 
 _FORMAT: Final = 1
 _NONCE_BYTES: Final = 12
@@ -135,9 +136,9 @@ class SealedFile:
                 document = self._new(entropy) if made and entropy is not None else self.read()
                 change(document, self._key(document))
                 file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2))
-                file.flush()
-                os.fsync(file.fileno())
+                sync_file(file)
             os.replace(draft, self.path)
+            sync_directory(self.path.parent)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(draft)
@@ -168,8 +169,7 @@ class SealedFile:
             descriptor = os.open(self._key_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(b64encode(entropy.token_bytes(_KEY_BYTES)) + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
+                sync_file(file)
         except OSError as error:
             raise SealedFileError(
                 f"The key {self._key_path} cannot be written ({error.strerror or error})."

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 from pathlib import Path
 
 from faradisc.clock import LAST_NS, Clock, ManualClock, ScaledClock
+from faradisc.files import replace_file
 from faradisc.server.background import pause
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
@@ -54,13 +54,8 @@ class StoredTime:
         """Stores a time; a full disk does not stop the clock."""
         if self._path is None:
             return
-        draft = self._path.with_name(f"{CLOCK_FILE}.new")
         try:
-            with draft.open("w", encoding="ascii") as file:
-                file.write(f"{now_ns}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self._path)
+            replace_file(self._path, f"{now_ns}\n".encode())
         except OSError as mistake:
             log.warning("the time of the data could not be stored: %s", mistake)
 

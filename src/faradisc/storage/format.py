@@ -22,6 +22,7 @@ import errno
 import os
 from pathlib import Path
 
+from faradisc.files import replace_file, sync_directory
 from faradisc.storage.api import Corruption, Full, IOFailed, NewerFormat, Unwritable
 
 FORMAT_VERSION = 2
@@ -106,25 +107,7 @@ def is_recorded(directory: Path) -> bool:
 
 def write(directory: Path, version: int) -> None:
     """Writes the FORMAT file atomically; a sync record must be there. Raises OSError."""
-    path = directory / FORMAT_FILE
-    draft = directory / f"{FORMAT_FILE}.new"
-    with open(draft, "wb") as file:
-        file.write(f"{_MAGIC}{version}\n{_RECORDED}".encode("ascii"))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    sync_directory(directory)
-
-
-def sync_directory(directory: Path) -> None:
-    """Makes renames and new files in `directory` survive a power cut."""
-    if os.name == "nt":  # directories cannot be opened there; NTFS journals the rename itself
-        return
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    replace_file(directory / FORMAT_FILE, f"{_MAGIC}{version}\n{_RECORDED}".encode("ascii"))
 
 
 def unwritable(directory: Path, error: OSError) -> Unwritable | Full | IOFailed:

@@ -16,6 +16,7 @@ from pathlib import Path
 from rocksdict import AccessType, BlockBasedOptions, Cache, DbClosedError, DBCompressionType, Options, Rdict
 
 from faradisc.errors import StorageError
+from faradisc.files import sync_directory
 from faradisc.storage import format as data_format
 from faradisc.storage.api import Closed, Corruption, Full, InUse, IOFailed
 from faradisc.storage.sync_record import (
@@ -95,12 +96,12 @@ def open_files(directory: Path, cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_lo
     try:
         if not files.exists():
             files.mkdir(mode=0o700)
-            data_format.sync_directory(directory)
+            sync_directory(directory)
         elif files.stat().st_mode & 0o077:  # created by an earlier release, readable by all users
             files.chmod(0o700)
         if not (files / "CURRENT").exists():
             begin(directory)
-            data_format.sync_directory(directory)
+            sync_directory(directory)
         check_recorded(directory)
         if lost := unrecoverable(directory):
             raise damaged_log(directory, lost)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from rocksdict import WriteBatch
 
+from faradisc.files import sync_file
 from faradisc.storage.api import Corruption
 from faradisc.storage.rocks_files import ARCHIVE_DIRECTORY
 
@@ -238,8 +239,7 @@ def write_sequence(files: Path, sequence: int) -> None:
     masked = ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
     with (files / f"{max(numbers) + 1:06d}.log").open("xb") as file:
         file.write(_RECORD.pack(masked, len(batch), _FULL) + batch)
-        file.flush()
-        os.fsync(file.fileno())
+        sync_file(file)
 
 
 def _is_numbered(path: Path) -> bool:

@@ -7,10 +7,11 @@ its length at the job's last commit, so no line is there twice.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import orjson
+
+from faradisc.files import sync_file
 
 LINES_MAX = 10_000
 """Lines of one import; further errors are only counted (the developer guide, as recalled)."""
@@ -53,8 +54,7 @@ class ErrorLog:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
                 file.writelines(self._buffer)
-                file.flush()
-                os.fsync(file.fileno())
+                sync_file(file)
             self._length += sum(map(len, self._buffer))
             self._buffer.clear()
         return self.length

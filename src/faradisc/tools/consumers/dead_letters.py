@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from faradisc.files import sync_file
 from faradisc.tools.consumers.events import Record, event_of
 from faradisc.tools.consumers.posting import Poster
 from faradisc.tools.consumers.tables import ensure_table
@@ -84,8 +85,7 @@ class FileLetters:
         line = json.dumps(letter.document()).encode() + b"\n"
         with self._lock, self._path.open("ab") as file:
             file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+            sync_file(file)
 
 
 class HttpLetters:
