@@ -6,14 +6,13 @@ import math
 from typing import Any
 
 from faradisc.clock import epoch_seconds
-from faradisc.engine.derived.history import history_of
+from faradisc.engine.derived.history import history_of, recovery_is_off
 from faradisc.engine.exchange.task_store import EXPORT
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ExportConflictException,
     ExportNotFoundException,
     InvalidExportTimeException,
-    PointInTimeRecoveryUnavailableException,
     ResourceNotFoundException,
     TableNotFoundException,
     ValidationException,
@@ -88,9 +87,7 @@ def _table_of(backend: Backend, call: Call) -> Table:
     if table.state.status in ("CREATING", "DELETING"):
         raise TableNotFoundException(f"Table not found: {arn}")
     if history_of(table) is None:
-        raise PointInTimeRecoveryUnavailableException(
-            f"Point in time recovery is not enabled for table '{table.name}'"
-        )
+        raise recovery_is_off(table)
     return table
 
 

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from faradisc.clock import epoch_seconds
-from faradisc.engine.tables.description import describe_sealing
+from faradisc.engine.tables.description import describe_sealing, described_key
 from faradisc.engine.tables.state import IndexState, TableState, VectorIndexState
 from faradisc.engine.tables.throughput_members import Maximum, describe_maximum
 from faradisc.errors import ValidationException
@@ -158,7 +158,7 @@ def _source(backup: Backup) -> dict[str, Any]:
         "TableId": state.table_id,
         "TableArn": backup.table_arn,
         "TableSizeBytes": backup.size_bytes,
-        "KeySchema": _key_schema(state.key_schema),
+        "KeySchema": described_key(state.key_schema),
         "TableCreationDateTime": epoch_seconds(state.created_ns),
         "ProvisionedThroughput": {
             "ReadCapacityUnits": state.throughput.read_units,
@@ -206,14 +206,10 @@ def _features(state: TableState) -> dict[str, Any]:
     return features
 
 
-def _key_schema(elements: list[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
-
-
 def _index(stored: IndexState) -> dict[str, Any]:
     return {
         "IndexName": stored.name,
-        "KeySchema": _key_schema(stored.key_schema),
+        "KeySchema": described_key(stored.key_schema),
         "Projection": _projection(stored),
     }
 

@@ -43,9 +43,7 @@ def restored_definition(source: TableState, request: Mapping[str, Any]) -> Table
     billing_mode = request.get("BillingModeOverride", source.billing_mode)
     throughput = request.get("ProvisionedThroughputOverride")
     if throughput is not None and request.get("BillingModeOverride") == "PAY_PER_REQUEST":
-        raise _refused(
-            "Cannot override ProvisionedThroughput if BillingMode is overridden to PAY_PER_REQUEST"
-        )
+        raise _refused(_OVERRIDDEN)
     if throughput is not None and billing_mode != "PROVISIONED":
         raise _refused("Cannot override ProvisionedThroughput unless BillingMode is PROVISIONED")
     if throughput is None and billing_mode != source.billing_mode and billing_mode == "PROVISIONED":

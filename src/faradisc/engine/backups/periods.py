@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from faradisc.clock import epoch_seconds
-from faradisc.engine.derived.history import History, history_of
+from faradisc.engine.derived.history import History, history_of, recovery_is_off
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.state import DAY_NS, DroppedHistory, PitrState, TableState
 from faradisc.engine.tables.table import Table
-from faradisc.errors import InvalidRestoreTimeException, PointInTimeRecoveryUnavailableException
+from faradisc.errors import InvalidRestoreTimeException
 from faradisc.storage.api import Store
 
 log = logging.getLogger("faradisc.engine.backups")
@@ -119,9 +119,7 @@ class Periods:
     def _history(self, table: Table) -> History:
         history = history_of(table)
         if history is None:
-            raise PointInTimeRecoveryUnavailableException(
-                f"Point in time recovery is not enabled for table '{table.name}'"
-            )
+            raise recovery_is_off(table)
         return history
 
     def _earliest_ns(self, history: History) -> int:

@@ -37,7 +37,7 @@ from faradisc.engine.backups.history import Cursor, page_at
 from faradisc.engine.backups.registry import Backups, usage_of
 from faradisc.engine.backups.storage import BackupStorage, BackupStorageError, run_blocking
 from faradisc.engine.backups.verification import Verification, verify_quickly
-from faradisc.engine.derived.history import history_of
+from faradisc.engine.derived.history import history_of, recovery_is_off
 from faradisc.engine.jobs.runner import Attempts, Work
 from faradisc.engine.sealing.sealer import KeyDenied, Sealer
 from faradisc.engine.sealing.state import SealState
@@ -49,7 +49,6 @@ from faradisc.engine.tables.state import Restored, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     LimitExceededException,
-    PointInTimeRecoveryUnavailableException,
     ResourceInUseException,
     TableAlreadyExistsException,
     TableInUseException,
@@ -126,9 +125,7 @@ class Restores:
         if self._source(restored) is None:
             # The history was dropped before the table was created; from here on it would stay.
             await self._catalog.delete(made, while_in_use=True)
-            raise PointInTimeRecoveryUnavailableException(
-                f"Point in time recovery is not enabled for table '{source.name}'"
-            )
+            raise recovery_is_off(source)
         return made
 
     def check_target(self, target: Target) -> None:

@@ -38,6 +38,7 @@ from faradisc.engine.tables.derived import (
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, PitrState, TableState
 from faradisc.engine.tables.table import Table
+from faradisc.errors import PointInTimeRecoveryUnavailableException
 from faradisc.model.codec.keyspace import HASH_BYTES, slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Part, Store
@@ -226,6 +227,13 @@ class HistoryKind(DerivedKind):
 
     def settle(self, state: TableState) -> None:
         state.dropped_history = None
+
+
+def recovery_is_off(table: Table) -> PointInTimeRecoveryUnavailableException:
+    """Returns the error of a table without a history."""
+    return PointInTimeRecoveryUnavailableException(
+        f"Point in time recovery is not enabled for table '{table.name}'"
+    )
 
 
 def history_of(table: Table) -> History | None:

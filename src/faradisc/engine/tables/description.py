@@ -33,7 +33,7 @@ async def describe_table(store: UsageReader, table: Table, now_ns: int) -> dict[
             {"AttributeName": name, "AttributeType": kind} for name, kind in sorted(state.definitions)
         ],
         "TableName": state.name,
-        "KeySchema": _key_schema(state.key_schema),
+        "KeySchema": described_key(state.key_schema),
         "TableStatus": state.shown_status,
         "CreationDateTime": epoch_seconds(state.created_ns),
         "ProvisionedThroughput": _throughput(_shown(state, None, state.throughput), now_ns),
@@ -130,7 +130,7 @@ async def _usage(store: UsageReader, parts: tuple[bytes, ...]) -> tuple[int, int
     return items, size_bytes
 
 
-def _key_schema(elements: Elements) -> list[dict[str, str]]:
+def described_key(elements: Elements) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
 
 
@@ -162,7 +162,7 @@ async def _index(
     items, size_bytes = await _usage(store, index.placement.parts)
     described: dict[str, Any] = {
         "IndexName": schema.name,
-        "KeySchema": _key_schema(elements),
+        "KeySchema": described_key(elements),
         "Projection": _projection(schema),
         "IndexSizeBytes": size_bytes,
         "ItemCount": items,
