@@ -55,7 +55,7 @@ def sizes(outcome: PlanOutcome) -> dict[str, float]:
     return {each.key: each.gib_last for each in outcome.collections}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", [pytest.param("events", marks=pytest.mark.slow), "fluid"])
 def test_items_entries_and_overhead_add_up(engine: str) -> None:
     outcome = found(engine=engine, rate=400)
     assert sizes(outcome) == {

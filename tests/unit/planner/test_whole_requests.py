@@ -34,9 +34,9 @@ def minutes(engine: Engine, profile: str, retries: str, table: str) -> list[list
 @pytest.mark.parametrize(
     ("profile", "table"),
     [
-        ("classic-2017", "{read: 1, write: 6, partitions: 1}"),
+        pytest.param("classic-2017", "{read: 1, write: 6, partitions: 1}", marks=pytest.mark.slow),
         ("classic-2017", "{read: 1, write: 6, partitions: 3}"),
-        ("documented", "{read: 1, write: 6, partitions: 3}"),
+        pytest.param("documented", "{read: 1, write: 6, partitions: 3}", marks=pytest.mark.slow),
         ("classic-2017", "{read: 1, write: 100, indexes: {g: {read: 1, write: 6, partitions: 1}}}"),
         ("documented", "{read: 1, write: 100, indexes: {g: {read: 1, write: 6}}}"),
     ],
