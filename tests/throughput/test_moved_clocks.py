@@ -52,13 +52,26 @@ def in_two(world: World, seconds: int) -> None:
     by_the_admin_api(world, seconds - 35)
 
 
-@pytest.mark.parametrize("jump", [at_once, by_the_admin_api, in_two])
+RAISED = {"ProvisionedThroughput": {"ReadCapacityUnits": 10, "WriteCapacityUnits": 2500}}
+
+
 @pytest.mark.parametrize(
-    "more",
+    ("jump", "more"),
     [
-        {},
-        {"index": (10, 200)},
-        {"ProvisionedThroughput": {"ReadCapacityUnits": 10, "WriteCapacityUnits": 2500}},
+        (at_once, RAISED),
+        (by_the_admin_api, {}),
+        (in_two, {"index": (10, 200)}),
+        *(
+            pytest.param(jump, more, marks=pytest.mark.slow)
+            for jump, more in (
+                (at_once, {}),
+                (at_once, {"index": (10, 200)}),
+                (by_the_admin_api, {"index": (10, 200)}),
+                (by_the_admin_api, RAISED),
+                (in_two, {}),
+                (in_two, RAISED),
+            )
+        ),
     ],
 )
 def test_a_jump_is_as_many_small_steps(

@@ -222,11 +222,10 @@ def test_time_that_stands_still_brings_nothing(worlds: Callable[..., World], pro
     world = worlds(profile)
     world.create(units=(5, 5))
     world.clock.advance(1)
-    accepted = [accepts(world, "a") for _ in range(2_000)]
-    served = sum(accepted)
-    assert accepted == [True] * served + [False] * (2_000 - served)
     # A partition serves a thousand writes a second, whatever its burst balance is.
-    assert served == (1_000 if profile == "aws" else 5)
+    served = 1_000 if profile == "aws" else 5
+    accepted = [accepts(world, "a") for _ in range(served + 100)]
+    assert accepted == [True] * served + [False] * 100
 
 
 # --- Tables come and go --------------------------------------------------------------------------
