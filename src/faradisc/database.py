@@ -28,6 +28,7 @@ from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.engine.replication.group import Replicas
 from faradisc.engine.replication.links import Links
+from faradisc.engine.replication.strong import StrongReplicas
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
@@ -323,6 +324,7 @@ class Database:
         await links.load()
         regions = tuple(filter(None, map(str.strip, settings.regions.split(","))))
         replicas = Replicas(store, catalog, clock, links, regions=regions, encryption=encryption)
+        catalog.tables.strong.join = StrongReplicas(replicas).join
         sizes: UsageReader = store
         counting: tuple[Job, ...] = ()
         if settings.size_interval_s:

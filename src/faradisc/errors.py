@@ -136,6 +136,13 @@ class InternalServerError(ModelledError):
     default_text = "The request processing has failed because of an unknown error, exception or failure."
 
 
+class ReplicatedWriteConflictException(ModelledError):
+    default_text = (
+        "The request was rejected because one or more items in the request are being modified by a request "
+        "in another Region."
+    )
+
+
 class ResourceNotFoundException(ModelledError):
     default_text = "Requested resource not found"
 

@@ -108,6 +108,8 @@ class Connection:
 
     def __init__(self, site: Site) -> None:
         self._site = site
+        self.authorization = AUTHORIZATION
+        """Names the region too."""
         self._life = 0
         self._http: HTTPConnection | None = None
 
@@ -128,7 +130,7 @@ class Connection:
             "Content-Type": "application/x-amz-json-1.0",
             "X-Amz-Target": f"DynamoDB_20120810.{operation}",
             "X-Amz-Date": "20261120T000000Z",
-            "Authorization": AUTHORIZATION,
+            "Authorization": self.authorization,
         }
         try:
             self._http.request("POST", "/", orjson.dumps(request), headers)

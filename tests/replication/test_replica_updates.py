@@ -264,7 +264,6 @@ def test_a_replica_may_have_settings_of_its_own(regions: Regions) -> None:
 def test_what_is_not_supported_says_so(regions: Regions) -> None:
     regions.create()
     for members in (
-        {"ReplicaUpdates": [{"Create": {"RegionName": EU}}], "MultiRegionConsistency": "STRONG"},
         {
             "ReplicaUpdates": [
                 {"Disassociate": {"RegionName": US, "DisassociationMode": "WAIT_FOR_REPLICATION"}}

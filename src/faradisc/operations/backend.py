@@ -29,7 +29,13 @@ from faradisc.engine.tables.tables import Tables
 from faradisc.engine.throughput.table_usage import RequestTime
 from faradisc.engine.transactions.conflicts import ConflictInjector
 from faradisc.engine.transactions.tokens import Tokens
-from faradisc.errors import ApiError, RequestRuleError, StorageError, TableNotFoundException
+from faradisc.errors import (
+    ApiError,
+    RequestRuleError,
+    StorageError,
+    TableNotFoundException,
+    ValidationException,
+)
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
 from faradisc.metrics.request_metrics import RECENT_MAX
 from faradisc.model.values.checks import Wording
@@ -39,6 +45,9 @@ from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
     from faradisc.engine.cluster.cluster import Cluster
+
+_TRANSACTIONS = ("TransactWriteItems", "TransactGetItems", "ExecuteTransaction")
+"""What strongly consistent global tables refuse (new-features.md section 11); the text is assumed."""
 
 Handler = Callable[["Backend", Call], Awaitable[dict[str, Any]]]
 
@@ -167,8 +176,13 @@ class Backend:
         self._request_time = self.catalog.throughput.request_time
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
-        """Returns a table to read or write. Raises ResourceNotFoundException."""
+        """Returns a table to read or write. Raises ResourceNotFoundException, ValidationException."""
         table = self.tables.for_data(name_or_arn, call.region, call.account)
+        if table.strong is not None and call.operation in _TRANSACTIONS:
+            raise ValidationException(
+                "Transactional operations are not supported for global tables with MultiRegionConsistency "
+                "set to STRONG."
+            )
         if call.first_table is None:
             call.first_table = table
             return table

@@ -258,6 +258,9 @@ async def _search(
     # Only keyed reads reject a filter on attributes outside the index (expressions.md section 7).
     fetches_items = needs_items({}, reading.index, prepared.columns, condition if keyed else None)
     consistent = request.get("ConsistentRead", False)
+    strong = reading.table.strong
+    if consistent and strong is not None:
+        await strong.join(reading.table)
     limit: int | None = request.get("Limit")
     own_limit = plan.is_list and (limit is None or limit > LIST_PAGE_ITEMS_MAX)
     search = Search(

@@ -23,6 +23,7 @@ from faradisc.engine.tables.throughput_members import REMOVED
 from faradisc.errors import ResourceInUseException, UnsupportedOperation, ValidationException
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
+from faradisc.operations.strong_replicas import NO_EXPIRY, change_of_strong, check_empty
 
 _SHARED: Final = (
     *("GlobalSecondaryIndexUpdates", "VectorIndexUpdates", "TableClass", "OnDemandThroughput"),
@@ -36,36 +37,67 @@ _SOURCE: Final = (
 )
 
 
-def _action(request: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Returns the kind and the members of the one action. Raises ValidationException."""
+def _action(request: Mapping[str, Any]) -> tuple[str, list[Mapping[str, Any]]]:
+    """Returns the kind and the members of the actions. Raises ValidationException."""
     actions = [(kind, members) for update in request["ReplicaUpdates"] for kind, members in update.items()]
     kinds = {kind for kind, _ in actions}
     if len(kinds) > 1:
         raise ValidationException(
             "Update table operation with more than one type of replica actions not allowed."
         )
-    if len(actions) > 1:
-        raise ValidationException(
-            "Update table operation with more than one create or delete replica actions not allowed"
-        )
-    if "Disassociate" in kinds:
+    (kind,) = kinds
+    if kind == "Disassociate":
         raise UnsupportedOperation("Disassociate: this version of Faradisc does not support it")
-    if request.get("MultiRegionConsistency") == "STRONG":
-        raise UnsupportedOperation(
-            "MultiRegionConsistency: this version of Faradisc supports global tables that are EVENTUAL only"
-        )
-    return actions[0]
+    return kind, [members for _, members in actions]
 
 
 async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
     """Changes the group; returns the table. Raises ValidationException, ResourceInUseException."""
-    kind, members = _action(call.request)
-    region, now_ns = members["RegionName"], backend.clock.now_ns()
+    kind, actions = _action(call.request)
+    group = ReplicaGroup.of(table.state)
+    strong = change_of_strong(call.request, kind, [each["RegionName"] for each in actions], table, group)
+    if len(actions) > 1 and strong is None:
+        raise ValidationException(
+            "Update table operation with more than one create or delete replica actions not allowed"
+        )
+    now_ns = backend.clock.now_ns()
     if not backend.tables.per_region:
         raise UnsupportedOperation(
             "ReplicaUpdates: this server has one set of tables for all regions; start it with --per-region, "
             "or with --regions us-east-1,eu-west-1."
         )
+    witnesses = () if strong is None else strong.witnesses
+    for region in (*(each["RegionName"] for each in actions), *witnesses):
+        _check_region(backend, table, region)
+    if strong is not None and kind == "Create":
+        await check_empty(backend.store, table)
+    keys = [await _change_key(backend, table, kind, members) for members in actions]
+
+    def change(state: TableState) -> bool:
+        check_exists(state)
+        group = ReplicaGroup.of(state)
+        if state.status == "UPDATING":
+            raise ResourceInUseException(_IN_USE)
+        if group is None:
+            group = ReplicaGroup(backend.entropy.uuid(), 0, [Replica(state.region, "ACTIVE", now_ns)])
+        elif not backend.replicas.is_settled(state, group):
+            raise ResourceInUseException(_IN_USE)
+        if strong is not None:
+            strong.apply(group)
+        for members, key_arn in zip(actions, keys, strict=True):
+            if kind == "Create":
+                _create(backend, state, group, members, now_ns).key_arn = key_arn
+            else:
+                _change(backend, state, group, kind, members).key_arn = key_arn
+        group.revision += 1
+        group.put(state)
+        return False
+
+    return await backend.catalog.update(table, change)
+
+
+def _check_region(backend: Backend, table: Table, region: str) -> None:
+    """Raises ValidationException."""
     if region == table.state.region:
         raise ValidationException(
             "Cannot add or delete the local region through ReplicaUpdates. "
@@ -78,40 +110,29 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
             f"the following regions: [{', '.join(regions)}]"
         )
 
-    key_arn = await _change_key(backend, table, kind, members)
 
-    def change(state: TableState) -> bool:
-        check_exists(state)
-        group = ReplicaGroup.of(state)
-        if state.status == "UPDATING":
-            raise ResourceInUseException(_IN_USE)
-        if group is None:
-            group = ReplicaGroup(backend.entropy.uuid(), 0, [Replica(state.region, "ACTIVE", now_ns)])
-        elif not backend.replicas.is_settled(state, group):
-            raise ResourceInUseException(_IN_USE)
-        replica = group.find(region)
-        if kind == "Create":
-            _create(backend, state, group, members, now_ns).key_arn = key_arn
-        elif replica is None:
-            raise ValidationException(
-                "Update global table operation failed because one or more replicas were not part of the "
-                f"global table. Please retry the request without these replicas: [{region}]."
-            )
-        elif kind == "Delete":
-            check_no_source(group, region, now_ns)
-            _check_unprotected(backend.replicas.copies(state, group).get(region))
-            replica.status = "DELETING"
-            if backend.replicas.at(state, region) is None:
-                group.replicas.remove(replica)  # its creation has failed
-        else:
-            _override(state, replica, members)
-            replica.key_arn = key_arn or replica.key_arn
-            replica.status = "UPDATING"
-        group.revision += 1
-        group.put(state)
-        return False
-
-    return await backend.catalog.update(table, change)
+def _change(
+    backend: Backend, state: TableState, group: ReplicaGroup, kind: str, members: Mapping[str, Any]
+) -> Replica:
+    """Changes or removes a replica of a group."""
+    region = members["RegionName"]
+    replica = group.find(region)
+    if replica is None:
+        raise ValidationException(
+            "Update global table operation failed because one or more replicas were not part of the "
+            f"global table. Please retry the request without these replicas: [{region}]."
+        )
+    if kind == "Delete":
+        if not group.strong:
+            check_no_source(group, region, backend.clock.now_ns())
+        _check_unprotected(backend.replicas.copies(state, group).get(region))
+        replica.status = "DELETING"
+        if backend.replicas.at(state, region) is None:
+            group.replicas.remove(replica)  # its creation has failed
+    else:
+        _override(state, replica, members)
+        replica.status = "UPDATING"
+    return replica
 
 
 async def _change_key(backend: Backend, table: Table, kind: str, members: Mapping[str, Any]) -> str | None:
@@ -123,7 +144,7 @@ async def _change_key(backend: Backend, table: Table, kind: str, members: Mappin
     sealed = state.sealing is not None and state.sealing.enabled
     if not sealed and "KMSMasterKeyId" in members:
         raise invalid("KMSMasterKeyId cannot be specified for a replica of a table without a key of its own")
-    if not sealed or kind not in ("Create", "Update"):
+    if not sealed:
         return None
     key = {"Enabled": True, "SSEType": "KMS"}
     if "KMSMasterKeyId" in members:
@@ -133,8 +154,10 @@ async def _change_key(backend: Backend, table: Table, kind: str, members: Mappin
         return None if sealing is None else sealing.key_arn
     group = ReplicaGroup.of(state)
     copy = None if group is None else backend.replicas.copies(state, group).get(region)
-    if copy is None or "KMSMasterKeyId" not in members:
+    if copy is None:
         return None
+    if "KMSMasterKeyId" not in members:
+        return None if copy.state.sealing is None else copy.state.sealing.key_arn
     change = await backend.encryption.change_of(copy, key)
     assert change is not None, "a key is given"
     changed = await backend.catalog.update(copy, change)
@@ -163,7 +186,9 @@ def _create(
         check_scaled(backend, state)
     if any(task.table_arn == state.arn for task in backend.exchange.tasks.running(BULK)):
         raise ResourceInUseException(f"A bulk operation of the table is in progress: {state.name}")
-    if state.stream is None:
+    if group.strong:
+        pass  # streams are not needed, and may differ
+    elif state.stream is None:
         state.stream = StreamSetting(VIEW_TYPE)
     elif state.stream.view_type != VIEW_TYPE:
         raise invalid(f"The stream of a Global Table replica has the view type {VIEW_TYPE}")
@@ -234,7 +259,13 @@ def check_shared(backend: Backend, state: TableState, request: Mapping[str, Any]
         return
     if not backend.replicas.is_settled(state, group):
         raise ResourceInUseException(_IN_USE)
-    if "StreamSpecification" in request and not request["StreamSpecification"]["StreamEnabled"]:
+    if group.strong and "TimeToLiveSpecification" in request:
+        raise ValidationException(NO_EXPIRY)
+    if (
+        not group.strong
+        and "StreamSpecification" in request
+        and not request["StreamSpecification"]["StreamEnabled"]
+    ):
         raise invalid("Disabling Stream is not allowed for a Global Table replica.")
     mode = request.get("BillingMode", state.billing_mode)
     if mode != state.billing_mode:

@@ -156,6 +156,9 @@ def _start_key_names(table: Table, index: Index | None) -> tuple[str, ...]:
 
 async def run(call: Call, search: Search) -> dict[str, Any]:
     """Reads one page and returns the answer."""
+    strong = search.table.strong
+    if search.consistent and strong is not None:
+        await strong.join(search.table)
     page = await read_page(
         search.store,
         search.key_ranges,

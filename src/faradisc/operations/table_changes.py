@@ -25,7 +25,6 @@ CHANGES = (
     "DeletionProtectionEnabled",
     "OnDemandThroughput",
     "WarmThroughput",
-    "GlobalTableWitnessUpdates",
     "GlobalTableSettingsReplicationMode",
     "DisassociationProtectionEnabled",
     "VectorIndexUpdates",
@@ -62,6 +61,11 @@ def check_together(request: Mapping[str, Any], created: Collection[Any], deleted
     given = {name for name in CHANGES if request.get(name) not in (None, [], {})}
     if "SSESpecification" in request:
         given.add("SSESpecification")
+    strong = request.get("MultiRegionConsistency") == "STRONG" or "GlobalTableWitnessUpdates" in request
+    if strong and len(given) > 1:
+        raise ValidationException(
+            "Requests that modify replicas or witnesses must not also modify other fields"
+        )
     for member, what in _ALONE.items():
         if member in given and len(given) > 1:
             raise invalid(f"{what} must be the only operation in the request")

@@ -20,6 +20,7 @@ from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.limits import LIST_TABLES_PAGE_MAX
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
+from faradisc.operations.strong_replicas import ONE_REPLICA
 
 _SHOWN = (
     "TableName",
@@ -128,6 +129,8 @@ def _check_replica(backend: Backend, table: Table) -> None:
     if group is not None:
         if group.is_changing:
             raise being_updated(table.name)
+        if group.strong:
+            raise ValidationException(ONE_REPLICA)
         from faradisc.operations.replica_updates import check_no_source  # noqa: PLC0415 - few tables are replicas
 
         check_no_source(group, table.state.region, backend.clock.now_ns())

@@ -56,8 +56,6 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     if "ReplicaUpdates" in request:
         updated = await change_replicas(backend, call, table)
         return {"TableDescription": await describe_table(backend.sizes, updated, now_ns)}
-    if "MultiRegionConsistency" in request:
-        raise ValidationException("MultiRegionConsistency parameter is unsupported on existing global table")
     if table.state.status == "CREATING" and table.state.restored is not None:
         raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
     if len(every_created) + len(every_deleted) > 1:

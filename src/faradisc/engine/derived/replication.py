@@ -95,6 +95,7 @@ class Replication(Feature):
         self.slot_parts = parts_of(feature.resource, table.state.slots)
         self.group = ReplicaGroup.from_json(feature.settings)
         self._region = table.state.region.encode()
+        self._others = len(self.group.replicas) - 1
         self._moments = live.moments
         self.shared = live.shared
         """Whether other nodes write too."""
@@ -129,13 +130,15 @@ class Replication(Feature):
         changed = [
             each.change
             for each in written
-            if each.change.stamp is not None or each.new_record != each.old.record
+            if each.change.stamp is not None
+            or each.change.together is not None
+            or each.new_record != each.old.record
         ]
         if not changed:
             return
         rows = await self.stamps(store, [change.row_key for change in changed])
         for change, row in zip(changed, rows, strict=True):
-            if change.stamp is None:
+            if change.stamp is None:  # the time of its commit
                 if row is not None:
                     batches.after_ns = max(batches.after_ns, stamp_time(row[1]))
             elif row is not None and row[1] >= change.stamp:
@@ -151,19 +154,24 @@ class Replication(Feature):
         slot = row_key[0] >> self._shift
         batch = batches[self.slot_parts[slot]]
         if stamp is None:
-            self.pending[slot] = True
             at_ns = batches.at_ns = batches.at_ns or self._moments.next_ns(batches.after_ns)
-            stamp = at_ns.to_bytes(TIME_BYTES, "big") + self._region
-            table = self.table
-            named = table.named_placement.row_key(change.key) if table.hashed_keys else row_key
-            batch.log.append(entry_of(named, at_ns, written.new_record))
+            stamp = at_ns.to_bytes(TIME_BYTES, "big") + (change.together or self._region)
+            if change.together is None and change.reached != self._others:
+                self.pending[slot] = True
+                table = self.table
+                named = table.named_placement.row_key(change.key) if table.hashed_keys else row_key
+                batch.log.append(entry_of(named, at_ns, written.new_record))
         batch.puts.append((row_key, stamp))
 
     def add_unchanged(self, batches: CommitBatches, written: WrittenItem, /) -> None:
         """A write that arrives is the last one, too, if the item is the same already."""
         change = written.change
-        if change.stamp is not None:
-            batches[self.part_of(change.row_key)].puts.append((change.row_key, change.stamp))
+        stamp = change.stamp
+        if change.together is not None:
+            at_ns = batches.at_ns = batches.at_ns or self._moments.next_ns(batches.after_ns)
+            stamp = at_ns.to_bytes(TIME_BYTES, "big") + change.together
+        if stamp is not None:
+            batches[self.part_of(change.row_key)].puts.append((change.row_key, stamp))
 
     # --- Checks ---
 

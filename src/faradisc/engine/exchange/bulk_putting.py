@@ -34,8 +34,8 @@ from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.change import Change, ConditionFailed, Matches, Outcome, evaluate
 from faradisc.engine.tables.commit import commit_outcomes
+from faradisc.engine.tables.images import read_images
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import read_images
 from faradisc.errors import (
     ItemCollectionSizeLimitExceededException,
     ResourceNotFoundException,

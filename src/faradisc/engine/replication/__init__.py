@@ -1,6 +1,8 @@
 """Global tables: the life of replicas, and the delivery of what each of them writes to the others.
 
 group.py      adds, fills, changes and removes replicas; gives them the settings that they have in common
+sharing.py    the settings that all replicas have in common
+strong.py     who takes part in a write of a strongly consistent table, and how a region catches up
 delivery.py   applies the log of one replica to another
 tombstones.py deletes the stamps of deleted items
 links.py      the way from one region to another: delayed or cut, for tests; what has passed

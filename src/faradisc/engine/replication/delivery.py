@@ -12,6 +12,7 @@ shorter than any row key.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import NamedTuple
@@ -27,10 +28,11 @@ from faradisc.engine.derived.replication import (
 )
 from faradisc.engine.replication.links import Link, Links
 from faradisc.engine.tables.change import Change, CollectionsFull, evaluate
-from faradisc.engine.tables.charging import charge_write, charges_of
+from faradisc.engine.tables.charging import charge_write, charges_of, note_replicated
 from faradisc.engine.tables.commit import commit_outcomes
+from faradisc.engine.tables.images import read_images
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import ROUNDS_MAX, read_images
+from faradisc.engine.tables.writes import ROUNDS_MAX
 from faradisc.metrics.metric_store import dimensions
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
@@ -88,9 +90,7 @@ async def apply_arrivals(
                     if charge_write(outcome) is not None:
                         count = at
                         break
-                    for charge in charges_of(outcome):
-                        if charge.half_units:
-                            charge.limiter.replicated[charge.half_units] += 1
+                    note_replicated(charges_of(outcome))
                     paid = at + 1
             admitted = [outcome for at, outcome in zip(fresh, outcomes, strict=True) if at < count]
             if not count:
@@ -132,6 +132,8 @@ class ReplicaDelivery:
         self._store = store
         self._clock = clock
         self.links = links
+        self._passing: dict[tuple[int, int], asyncio.Lock] = {}
+        """By source and target. A request that catches up takes turns with the background job."""
 
     async def step(self, table: Table, targets: Sequence[Table | None]) -> bool:
         """Delivers some of what a replica has written; returns False if nothing could be done.
@@ -168,10 +170,53 @@ class ReplicaDelivery:
                 source.pending[slot] = True
         return busy
 
+    async def catch_up(self, table: Table, target: Table) -> bool:
+        """Delivers all that a replica has written to another one, at once and without asking for throughput;
+        returns False if something is left."""
+        source, into = replication_of(table), replication_of(target)
+        if source is None or into is None or not any(source.pending):
+            return True
+        for slot, part in enumerate(source.slot_parts):
+            if not source.pending[slot]:
+                continue
+            for _ in range(ROUNDS_MAX):  # another node may deliver the same entries
+                at = (await positions(self._store, source, into))[slot]
+                if not await self._store.log(part, at[0], 1):
+                    break
+                await self._pass(source, slot, (table, target, into), at, urgent=True)
+            else:
+                return False
+        return True
+
     async def _pass(
-        self, source: Replication, slot: int, tables: tuple[Table, Table, Replication], at: tuple[int, int]
+        self,
+        source: Replication,
+        slot: int,
+        tables: tuple[Table, Table, Replication],
+        at: tuple[int, int],
+        *,
+        urgent: bool = False,
     ) -> int:
-        """Applies the next entries of a slot; returns the number of the last one that the target has."""
+        """Applies the next entries of a slot; returns the number of the last one that the target has.
+
+        urgent: without delay, and without asking for throughput.
+        """
+        into = tables[2]
+        lock = self._passing.setdefault((source.resource, into.resource), asyncio.Lock())
+        async with lock:
+            if (await positions(self._store, source, into))[slot] != at:
+                return at[0]
+            return await self._apply(source, slot, tables, at, urgent=urgent)
+
+    async def _apply(
+        self,
+        source: Replication,
+        slot: int,
+        tables: tuple[Table, Table, Replication],
+        at: tuple[int, int],
+        *,
+        urgent: bool,
+    ) -> int:
         table, target, into = tables
         after, version = at
         link: Link = (table.state.region, target.state.region)
@@ -181,7 +226,7 @@ class ReplicaDelivery:
         seen: set[bytes] = set()
         for number, entry in await self._store.log(source.slot_parts[slot], after, ENTRIES_PER_STEP):
             sent = parse_sent(entry)
-            delay_ns = self.links.delay_ns(link, slot, number)
+            delay_ns = 0 if urgent else self.links.delay_ns(link, slot, number)
             if sent.row_key in seen or (delay_ns and now_ns < sent.at_ns + delay_ns):
                 break
             seen.add(sent.row_key)
@@ -196,12 +241,14 @@ class ReplicaDelivery:
             last = numbers[count - 1].to_bytes(8, "big")
             return Batch(part, checks=[(key, version)], puts=[(key, last)])
 
-        applied = await apply_arrivals(self._store, target, arrivals, moved, charged=True)
+        applied = await apply_arrivals(self._store, target, arrivals, moved, charged=not urgent)
         if not applied.done:
             return after
         traffic = self.links.of(table.arn, link)
         traffic.delivered += applied.done
         traffic.superseded += applied.superseded
+        if source.group.strong:
+            return numbers[applied.done - 1]  # which has no such metric (metrics.md)
         which = dimensions(TableName=table.name, ReceivingRegion=link[1])
         for arrival in arrivals[: applied.done]:
             late_ms = max(now_ns - stamp_time(arrival.stamp), 0) / 1e6

@@ -95,7 +95,7 @@ class Replicas:
         self._store = store
         self._catalog = catalog
         self._encryption = encryption
-        self._delivery = ReplicaDelivery(store, clock, links)
+        self.delivery = ReplicaDelivery(store, clock, links)
         self._tombstones = Tombstones(store, clock)
         self.links = links
         self.regions = regions
@@ -143,7 +143,7 @@ class Replicas:
                     if each.region != table.state.region
                     and each.status not in ("DELETING", "CREATION_FAILED")
                 ]
-                busy = await self._delivery.step(table.newest, targets) or busy
+                busy = await self.delivery.step(table.newest, targets) or busy
                 busy = await self._tombstones.step(table, replication, copies.values()) or busy
         return busy
 
@@ -172,6 +172,9 @@ class Replicas:
         for replica in group.replicas:
             if await self._advance(table, replica, copies):
                 return True
+        if any(status != "ACTIVE" for status in group.witnesses.values()):
+            await self._change(table, table.state.region, _advance_witnesses)
+            return True
         return False
 
     async def _spread(self, leader: Table, copies: Mapping[str, Table]) -> bool:
@@ -225,7 +228,7 @@ class Replicas:
         state, group = table.state, ReplicaGroup.of(table.state)
         assert group is not None, "the table is a replica"
         settings: dict[str, Any] = {
-            "stream": StreamSetting(VIEW_TYPE),
+            "stream": None if group.strong else StreamSetting(VIEW_TYPE),
             "owner_job": OWNER,
             "table_class": replica.table_class or state.table_class,
             "features": {REPLICATION: FeatureState(filled=True, settings=asdict(group))},
@@ -326,6 +329,10 @@ def _accessible(table: Table | None) -> Table | None:
 
 def _activate(group: ReplicaGroup, replica: Replica) -> None:
     replica.status = "ACTIVE"
+
+
+def _advance_witnesses(group: ReplicaGroup, replica: Replica) -> None:
+    group.witnesses = {region: "ACTIVE" for region, status in group.witnesses.items() if status != "DELETING"}
 
 
 def change_group(state: TableState, region: str, change: Callable[[ReplicaGroup, Replica], None]) -> None:

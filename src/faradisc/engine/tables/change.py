@@ -78,6 +78,10 @@ class Change:
     """Made by the database itself, not for a client; stream records say so."""
     stamp: bytes | None = None
     """Of a write that arrives from another replica (engine/derived/replication.py)."""
+    together: bytes | None = None
+    """The region of the write of the same commit that it copies into another replica (strong.py)."""
+    reached: int | None = None
+    """How many replicas its commit changes too; None: it is no write of a strongly consistent replica."""
     in_insights: bool = True
     """Whether Contributor Insights count it; they do not count PartiQL."""
     part: bytes = field(init=False)

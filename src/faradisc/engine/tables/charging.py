@@ -48,6 +48,20 @@ def charge_write(outcome: Outcome) -> Throttle | None:
     return meter.usage.write(change.row_key, half_units)
 
 
+def note_replicated(charges: Sequence[Charge]) -> None:
+    """Counts charges as those of another replica's write."""
+    for charge in charges:
+        if charge.half_units:
+            charge.limiter.replicated[charge.half_units] += 1
+
+
+def take_replicated(outcome: Outcome) -> None:
+    """Charges a write that another replica has made here, whether there are units for it or not."""
+    charges, meter = charges_of(outcome), outcome.change.table.meter
+    meter.usage.take(charges, meter.now())
+    note_replicated(charges)
+
+
 def charge_failed(change: Change, old: Image, *, condition: bool) -> None:
     """Admits a write that has failed, and charges it if its condition was false. Raises Throttled."""
     half_units = failed_half_units(change, old) if condition else 0

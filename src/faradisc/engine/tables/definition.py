@@ -61,7 +61,6 @@ class TableDefinition:
 
 _NOT_YET = {
     "GlobalTableSourceArn": "global tables of several accounts",
-    "GlobalTableWitnessUpdates": "witnesses of global tables",
     "DisassociationProtectionEnabled": "the disassociation of replicas",
 }
 

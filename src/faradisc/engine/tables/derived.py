@@ -91,6 +91,8 @@ class KeyedChange(Protocol):
     row_key: bytes
     by_service: bool
     stamp: bytes | None
+    together: bytes | None
+    reached: int | None
 
 
 class WrittenItem(Protocol):

@@ -90,6 +90,10 @@ class ReplicaGroup:
     revision: int
     """Rises with every change of the group, and of a setting that its replicas have in common."""
     replicas: list[Replica]
+    strong: bool = False
+    """Whether it is strongly consistent (engine/replication/strong.py)."""
+    witnesses: dict[str, str] = field(default_factory=dict)
+    """The status of each witness by its region."""
 
     @classmethod
     def of(cls, state: TableState) -> ReplicaGroup | None:
@@ -102,7 +106,7 @@ class ReplicaGroup:
     @classmethod
     def from_json(cls, settings: Mapping[str, Any]) -> ReplicaGroup:
         replicas = [Replica(**each) for each in settings["replicas"]]
-        return cls(settings["group"], settings["revision"], replicas)
+        return cls(**{**settings, "replicas": replicas})
 
     def put(self, state: TableState) -> None:
         """Gives a table this group; one that it has alone ends its replication."""
@@ -115,7 +119,8 @@ class ReplicaGroup:
 
     @property
     def is_changing(self) -> bool:
-        return any(each.status in ("CREATING", "UPDATING", "DELETING") for each in self.replicas)
+        statuses = [*(each.status for each in self.replicas), *self.witnesses.values()]
+        return any(status in ("CREATING", "UPDATING", "DELETING") for status in statuses)
 
     @property
     def home(self) -> str:
@@ -133,10 +138,15 @@ def describe_replicas(state: TableState) -> dict[str, Any]:
     if group is None:
         mode = state.settings_replication
         return {} if mode is None else {"GlobalTableSettingsReplicationMode": mode}
-    others = [each.describe() for each in group.replicas if each.region != state.region]
-    return {
+    described: dict[str, Any] = {
         "GlobalTableVersion": VERSION,
-        "Replicas": others,
-        "MultiRegionConsistency": "EVENTUAL",
+        "Replicas": [each.describe() for each in group.replicas if each.region != state.region],
         "GlobalTableSettingsReplicationMode": WITH_OVERRIDES,
     }
+    if group.strong:  # an eventually consistent one does not show it
+        described["MultiRegionConsistency"] = "STRONG"
+    if group.witnesses:
+        described["GlobalTableWitnesses"] = [
+            {"RegionName": region, "WitnessStatus": status} for region, status in group.witnesses.items()
+        ]
+    return described

@@ -338,6 +338,14 @@ class TableState:
         return any(each["status"] in ("CREATING", "UPDATING", "DELETING") for each in replicas)
 
     @property
+    def is_strong(self) -> bool:
+        """Whether it is a replica of a strongly consistent global table."""
+        feature = self.features.get(REPLICATION)
+        if feature is None or feature.dropped or not feature.settings.get("strong"):
+            return False
+        return not any(each["status"] == "DELETING" for each in feature.settings["replicas"])
+
+    @property
     def on_demand(self) -> bool:
         return self.billing_mode == "PAY_PER_REQUEST"
 

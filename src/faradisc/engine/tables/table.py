@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import copy
 
 from faradisc.engine.tables.derived import Derived
@@ -15,6 +15,21 @@ from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.model.codec.keyspace import parts_of
 from faradisc.storage.api import Batch
 
+Written = tuple[str, str, bytes]
+"""Account and table, and the row key of an item with the values of its key."""
+
+
+class Strong:
+    """How strongly consistent replicas reach each other; of one catalog."""
+
+    def __init__(self) -> None:
+        self.join: Callable[[Table], Awaitable[Sequence[Table]]]
+        """Returns the other replicas that a replica reaches, once it has all that was acknowledged elsewhere.
+        Raises InternalServerError without a majority. Set by the database (engine/replication/strong.py)."""
+        self.writing: dict[Written, list[str]] = {}
+        """The regions of the writes of an item that have not ended; all are of the first one's region, but
+        those that are being refused."""
+
 
 class Table(TableLayout):
     """A table that serves reads and writes."""
@@ -26,6 +41,7 @@ class Table(TableLayout):
         "maintained",
         "meter",
         "reading",
+        "strong",
         "successor",
         "version",
     )
@@ -38,6 +54,7 @@ class Table(TableLayout):
         meter: TableMeter,
         vectors: VectorMemory,
         derive: Callable[[TableLayout], Iterable[Derived]],
+        strong: Strong,
         locks: KeyLocks | None = None,
         late: EarlierImages | None = None,
     ) -> None:
@@ -51,6 +68,8 @@ class Table(TableLayout):
         """Of the items, on a shared store."""
         self.late = late
         """What eventually consistent reads see; None: the store."""
+        self.strong = strong if state.is_strong else None
+        """Of a replica of a strongly consistent global table."""
         self.derived = tuple(derive(self))
         """All that has rows or log entries beside the items, what is being removed included."""
         self.maintained = tuple(each for each in self.derived if each.is_maintained)

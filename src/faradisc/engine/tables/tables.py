@@ -26,7 +26,7 @@ from faradisc.engine.tables.key_locks import KeyLocks
 from faradisc.engine.tables.late import LateReads
 from faradisc.engine.tables.names import NsName, name_of_row, parse_table_arn
 from faradisc.engine.tables.state import TableState
-from faradisc.engine.tables.table import Table, provisions_of
+from faradisc.engine.tables.table import Strong, Table, provisions_of
 from faradisc.engine.tables.table_lifecycle import (
     SHORT_TRANSITION_MS_MAX,
     transition_has_ended,
@@ -69,6 +69,7 @@ class Tables:
         """Tables whose deletion has ended but whose row is still stored, with the version of the row. The
         next commit of the catalog deletes these rows."""
         self.background_index = BackgroundIndex(self.by_name.get)
+        self.strong = Strong()
         self._locks = KeyLocks() if kinds.live.shared else None
 
     def namespace(self, region: str, account: str) -> str:
@@ -260,6 +261,7 @@ class Tables:
             derive=self._kinds.of,
             locks=self._locks,
             late=self.late.of(state.table_id, state.name),
+            strong=self.strong,
         )
         if state.sealing is not None:
             self._sealers.attach(state.table_id, state.sealing, table.resources(), name)

@@ -24,6 +24,8 @@ from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.engine.tables.change import Change, ConditionFailed, Image, Outcome, evaluate
 from faradisc.engine.tables.charging import charge_failed, charge_write
 from faradisc.engine.tables.commit import commit_outcomes
+from faradisc.engine.tables.images import read_images
+from faradisc.engine.tables.strong import copies_of, reached_by, writing
 from faradisc.errors import InternalServerError, ValidationException
 from faradisc.storage.api import Store
 
@@ -44,6 +46,11 @@ async def apply_change(store: Store, change: Change, *, locked: bool = False) ->
     if change.table.locks is not None and not locked:
         async with change.table.locks.held([change.location]):
             return await apply_change(store, change, locked=True)
+    if change.table.strong is not None:
+        (answer,) = await apply_batch(store, [change], locked=True)
+        if isinstance(answer, Throttle):
+            raise Throttled(answer)
+        return answer
     charged = False
     for attempt in range(ROUNDS_MAX):
         if change.table.successor is not None:
@@ -80,10 +87,26 @@ async def apply_batch(
     if locks is not None and not locked:
         async with locks.held([change.location for change in changes]):
             return await apply_batch(store, changes, locked=True)
+    if any(change.table.strong is not None for change in changes):
+        with writing(changes):
+            return await _apply_batch(store, changes)
+    return await _apply_batch(store, changes)
+
+
+async def _apply_batch(store: Store, changes: Sequence[Change]) -> list[Outcome | Throttle]:
     answers: list[Outcome | Throttle] = []
     for attempt in range(ROUNDS_MAX):
+        reached = await reached_by(changes)
         images = await read_images(store, changes)
-        outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
+        try:
+            outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
+        except (ConditionFailed, ValidationException) as rejection:
+            if not reached or len(changes) > 1:
+                raise
+            if not attempt:
+                charge_failed(changes[0], images[0], condition=isinstance(rejection, ConditionFailed))
+            await store.wait_durable(images[0].version)
+            raise
         if not attempt:
             answers = [charge_write(outcome) or outcome for outcome in outcomes]
         else:
@@ -92,7 +115,8 @@ async def apply_batch(
                 for outcome, before in zip(outcomes, answers, strict=True)
             ]
         admitted = [answer for answer in answers if isinstance(answer, Outcome)]
-        if not admitted or await commit_outcomes(store, admitted):
+        copies = await copies_of(store, admitted, reached) if reached else []
+        if not admitted or await commit_outcomes(store, [*admitted, *copies]):
             return answers
         await pause_after_conflict(attempt)
     raise InternalServerError
@@ -125,28 +149,3 @@ async def pause_after_conflict(attempt: int) -> None:
     """
     if attempt >= ROUNDS_WITHOUT_PAUSE:
         await asyncio.sleep(min(PAUSE_S * attempt, PAUSE_S_MAX))
-
-
-async def read_images(store: Store, changes: Sequence[Change], *, loose: bool = False) -> list[Image]:
-    """Returns the old images, as of one moment, in the order of the changes.
-
-    loose: those of different parts may be of different moments. On an embedded store nothing is written
-    between the reads of the parts.
-    Raises ResourceNotFoundException for a table that has been deleted meanwhile; Stale.
-    """
-    by_part: dict[bytes, list[int]] = {}
-    for position, change in enumerate(changes):
-        if change.table.successor is not None:
-            change.follow_table()
-        by_part.setdefault(change.part, []).append(position)
-    if store.shared and len(by_part) > 1:
-        epochs = {change.part: change.table.epoch for change in changes}
-        found = await store.read_many([change.location for change in changes], epochs=epochs, loose=loose)
-        return [Image(row) for row in found]
-    images: list[Image | None] = [None] * len(changes)
-    for part, positions in by_part.items():
-        keys, epoch = [changes[i].row_key for i in positions], changes[positions[0]].table.epoch
-        rows = await store.get(part, keys, for_update=True, epoch=epoch)
-        for position, row in zip(positions, rows, strict=True):
-            images[position] = Image(row)
-    return [image for image in images if image is not None]

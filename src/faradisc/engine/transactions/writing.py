@@ -18,8 +18,8 @@ from faradisc.capacity.throttle import Throttle, transaction_answer
 from faradisc.engine.tables.change import Change, CollectionsFull, ConditionFailed, Outcome, evaluate
 from faradisc.engine.tables.charging import charge_cancelled, charge_transaction
 from faradisc.engine.tables.commit import commit_outcomes
+from faradisc.engine.tables.images import read_images
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import read_images
 from faradisc.engine.transactions.conflicts import ConflictInjector, conflict_reason
 from faradisc.errors import (
     ApiError,

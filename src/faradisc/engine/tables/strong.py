@@ -1,0 +1,83 @@
+"""Writes of strongly consistent global tables: one commit has the write of every region that can be reached.
+
+A write of one region changes the replicas of all other regions that its region reaches, in the same commit
+and with the same stamp. For a region that it does not reach it leaves a log entry
+(engine/derived/replication.py). Without a majority of the regions nothing is written. So an acknowledged
+write is in two of three regions, or in one and in the log that the witness keeps; and whoever reaches a
+majority can get it.
+
+An example, three regions A, B and C, of which A does not reach C:
+
+    commit of A   item in A, item in B, log entry of A for C
+    read in C     cut from A, and reaches B: gets the entry, which B has as well, before it reads
+
+Who is reached, and how a region catches up, is in engine/replication/strong.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from faradisc.engine.tables.change import Change, Outcome, evaluate
+from faradisc.engine.tables.charging import take_replicated
+from faradisc.engine.tables.images import read_images
+from faradisc.engine.tables.table import Strong, Table, Written
+from faradisc.errors import ReplicatedWriteConflictException
+from faradisc.storage.api import Store
+
+Reached = dict[Table, Sequence[Table]]
+"""The replicas that a commit of a table's writes changes too."""
+
+
+async def reached_by(changes: Sequence[Change]) -> Reached:
+    """Returns the other replicas for every table that is strongly consistent, which has everything that was
+    acknowledged elsewhere then. Raises InternalServerError without a majority."""
+    reached: Reached = {}
+    for table in {change.table for change in changes}:
+        if table.strong is not None:
+            reached[table] = await table.strong.join(table)
+    return reached
+
+
+async def copies_of(store: Store, outcomes: Sequence[Outcome], reached: Reached) -> list[Outcome]:
+    """Returns what the changes do in the other replicas. Their units are taken there, without asking."""
+    changes = []
+    for outcome in outcomes:
+        change, others = outcome.change, reached.get(outcome.change.table, ())
+        change.reached = len(others)
+        if outcome.new_record == outcome.old.record:
+            continue
+        for other in others:
+            copy = Change(other.newest, change.key, outcome.new_item, size=outcome.new_size or None)
+            copy.together = change.table.state.region.encode()
+            changes.append(copy)
+    if not changes:
+        return []
+    images = await read_images(store, changes)
+    copies = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
+    for outcome in copies:
+        take_replicated(outcome)
+    return copies
+
+
+@contextmanager
+def writing(changes: Sequence[Change]) -> Iterator[None]:
+    """Raises ReplicatedWriteConflictException while another region writes one of the items."""
+    held: list[tuple[Strong, Written]] = []
+    try:
+        for change in changes:
+            strong, state = change.table.strong, change.table.state
+            if strong is not None:
+                item = (state.account, state.name, change.table.named_placement.row_key(change.key))
+                regions = strong.writing.setdefault(item, [])
+                held.append((strong, item))
+                regions.append(state.region)
+                if regions[0] != state.region:
+                    raise ReplicatedWriteConflictException
+        yield
+    finally:
+        for strong, item in held:
+            strong.writing[item].pop()
+            if not strong.writing[item]:
+                del strong.writing[item]
