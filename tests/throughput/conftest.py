@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from faradisc.clock import ManualClock
 from faradisc.local import LocalDatabase
+from fixtures.direct_client import direct_client
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
@@ -28,7 +29,7 @@ class World:
     def __init__(self, profile: str = "aws", tables: str = "") -> None:
         self.clock = ManualClock()
         self.database = LocalDatabase(clock=self.clock, throughput=profile, throughput_tables=tables)
-        self.client: Any = self.database.client(config=ONE_ATTEMPT)
+        self.client: Any = direct_client(self.database.region, self.database.answer)
 
     def create(
         self,

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from faradisc.capacity.config import MINUTE_NS
-from faradisc.engine.tables.catalog import Catalog
+from faradisc.engine.tables.tables import Tables
 from faradisc.metrics.metric_store import Statistic
 from faradisc.server.exposition import exposition
 from faradisc.server.load import Load
@@ -111,7 +111,7 @@ def test_writes_that_an_index_throttles_while_it_is_filled_are_counted_apart(
             refused(world.client.put_item, TableName="Orders", Item=row)
 
     with monkeypatch.context() as waiting:
-        waiting.setattr(Catalog, "filling", lambda *_: [])
+        waiting.setattr(Tables, "filling", lambda *_: [])
         throttle(3)
     for _ in range(20):
         world.clock.advance(1)
