@@ -26,7 +26,8 @@ from faradisc.storage.postgres.share import Share
 from faradisc.storage.postgres.store import open_postgres
 from faradisc.storage.testing.contract import applied
 from faradisc.storage.testing.suite import Capabilities, SharedStoreSuite
-from fixtures.places import LATE, LOST, Faults, Hooked, empty, hooked, new_places, opened
+from fixtures.local_nodes import EMPTY
+from fixtures.places import LATE, LOST, Faults, Hooked, hooked, new_places, opened
 
 PARTS = [b"tbl1\x00", b"tbl2\x00"]
 """Of two tables; `placed` puts them at different places."""
@@ -43,13 +44,18 @@ class TestPlaces(SharedStoreSuite):
     @pytest.fixture(autouse=True)
     def _addresses(self, postgres: str) -> None:
         """Two places for all tests: to make them takes longer than most of the tests."""
-        if self.dsns:
-            asyncio.run(empty(self.dsns))
-        else:
+        self.is_empty = not self.dsns
+        if not self.dsns:
             self.dsns.extend(new_places(postgres))
 
     async def open_store(self, place: Path) -> RoutedStore:
-        return await opened(self.dsns)
+        store = await opened(self.dsns)
+        if not self.is_empty:
+            for each in store.places.values():
+                await each._fetch(EMPTY)
+            await store.refresh()
+            self.is_empty = True
+        return store
 
 
 async def placed(store: RoutedStore) -> None:
