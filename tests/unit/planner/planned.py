@@ -11,7 +11,8 @@ from rich.console import Console
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.report.terminal import show
-from faradisc.tools.planner.results.outcome import DirectionSeries, PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.series import DirectionSeries
 from faradisc.tools.planner.run import Engine, run
 
 RETRIES = ("none", "standard", "legacy")

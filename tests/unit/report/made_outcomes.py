@@ -7,18 +7,15 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from faradisc.tools.planner.results.outcome import (
-    CAUSES,
     AlarmState,
     BudgetResult,
     Costs,
-    DirectionSeries,
     EventRow,
     Headline,
     Headroom,
     HotKey,
     ItemCollection,
     ModeCost,
-    PartitionSeries,
     PlanOutcome,
     ResourceCost,
     ResourceOutcome,
@@ -28,8 +25,8 @@ from faradisc.tools.planner.results.outcome import (
     Totals,
     Waits,
     WhatIf,
-    number,
 )
+from faradisc.tools.planner.results.series import CAUSES, DirectionSeries, PartitionSeries, number
 
 PROVISIONED, KEY_RANGE = "ProvisionedThroughputExceeded", "KeyRangeThroughputExceeded"
 WAITS = Waits(2, 0, 0, 150, 900, (99_000, 900, 100))

@@ -3,7 +3,7 @@
     lexer, syntax, connectives, parser   text to trees
 
     binder                               names and values of a request, reserved words
-    condition, predicates                ConditionExpression, FilterExpression
+    condition, operands, predicates      ConditionExpression, FilterExpression
     key_condition                        KeyConditionExpression
     update, update_actions, path_tree    UpdateExpression
     projection, path_tree                ProjectionExpression

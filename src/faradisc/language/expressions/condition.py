@@ -14,13 +14,20 @@ Source: order and texts, errors.md section 6.4; rules, expressions.md section 2.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from faradisc.language.expressions import errors, predicates
 from faradisc.language.expressions.binder import BoundCache, Placeholders, key_of
 from faradisc.language.expressions.errors import ExpressionError
+from faradisc.language.expressions.operands import (
+    TYPE_CHECKS,
+    BoundTruth,
+    Resolved,
+    SizeCall,
+    check_count,
+    check_distinct,
+)
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.predicates import Bound, Reader, Test
 from faradisc.language.expressions.syntax import (
@@ -36,10 +43,7 @@ from faradisc.language.expressions.syntax import (
     ValueRef,
 )
 from faradisc.language.expressions.syntax import Condition as ConditionTree
-from faradisc.limits import IN_OPERANDS_MAX
-from faradisc.model.values.attribute import ORDERED_TYPES, SET_TYPES, AttributeValue, Item, compare, type_of
-from faradisc.model.values.path import Path as ResolvedPath
-from faradisc.model.values.path import text as path_text
+from faradisc.model.values.attribute import Item
 
 ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
 
@@ -158,39 +162,6 @@ def _bind_predicate(node: Predicate, placeholders: Placeholders) -> Test:
 # --- Operands ------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Size:
-    """A call of `size` with resolved operands."""
-
-    operands: list[Resolved]
-
-    def check_count(self) -> None:
-        for operand in self.operands:
-            if type(operand) is _Size:
-                operand.check_count()
-        if len(self.operands) != 1:
-            raise errors.OperandCount(operator="size", count=len(self.operands))
-
-    def check_type(self) -> None:
-        (operand,) = self.operands
-        if type(operand) is _Size:
-            operand.check_type()
-        kind = _immediate_type(operand)
-        if kind in ("N", "BOOL", "NULL"):
-            raise errors.OperandType(operator="size", type=kind)
-
-
-@dataclass(slots=True)
-class _Truth:
-    """A condition as an operand, bound."""
-
-    test: Test
-
-
-Resolved: TypeAlias = AttributeValue | ResolvedPath | Reader | _Size | _Truth
-"""An operand without placeholders: a value (dict), a path (tuple, or its reader), a size or a condition."""
-
-
 def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
     """Returns an operand with its placeholders filled in. Raises UndefinedName or UndefinedValue."""
     kind = type(operand)
@@ -202,35 +173,26 @@ def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
     if isinstance(operand, Constant):
         return operand.value
     if isinstance(operand, Truth):
-        return _Truth(_bind_program(operand.program, placeholders))
+        return BoundTruth(_bind_program(operand.program, placeholders))
     assert isinstance(operand, Call)
     if operand.name != "size":
-        return _Truth(_bind_predicate(Predicate(operand.name, operand.operands), placeholders))
+        return BoundTruth(_bind_predicate(Predicate(operand.name, operand.operands), placeholders))
     operands = []
     for inner in operand.operands:  # A loop, as a comprehension would be a second frame per nested call.
         operands.append(resolve(inner, placeholders))
-    return _Size(operands)
+    return SizeCall(operands)
 
 
 def _bound(operand: Resolved) -> Bound:
     if type(operand) is tuple:
         return predicates.reader_of_path(operand)
-    if type(operand) is _Truth:
+    if type(operand) is BoundTruth:
         return predicates.truth_of(operand.test)
-    return _size_reader(operand) if type(operand) is _Size else operand  # type: ignore[return-value]
+    return _size_reader(operand) if type(operand) is SizeCall else operand  # type: ignore[return-value]
 
 
-def _size_reader(size: _Size) -> Reader:
+def _size_reader(size: SizeCall) -> Reader:
     return predicates.size_of(_bound(size.operands[0]))
-
-
-def _immediate_type(operand: Resolved) -> str | None:
-    """Returns the type of an operand that does not depend on the item; None for a path."""
-    if type(operand) is dict:
-        return type_of(operand)
-    if type(operand) is _Truth:
-        return "BOOL"
-    return "N" if type(operand) is _Size else None
 
 
 # --- Checks --------------------------------------------------------------------------------------
@@ -242,125 +204,24 @@ def check_predicate(node: Predicate, placeholders: Placeholders) -> list[Resolve
     sizes = False
     for operand in node.operands:
         resolved = resolve(operand, placeholders)
-        sizes = sizes or type(resolved) is _Size
+        sizes = sizes or type(resolved) is SizeCall
         operands.append(resolved)
     operator = node.operator
     if sizes:
         for resolved in operands:
-            if type(resolved) is _Size:
+            if type(resolved) is SizeCall:
                 resolved.check_count()
-    _check_count(operator, len(operands))
+    check_count(operator, len(operands))
     if len(operands) == 2:
-        _check_distinct(node, operands)
+        check_distinct(node, operands)
     if sizes:
         for resolved in operands:
-            if type(resolved) is _Size:
+            if type(resolved) is SizeCall:
                 resolved.check_type()
-    check_types = _TYPE_CHECKS.get(operator)
+    check_types = TYPE_CHECKS.get(operator)
     if check_types is not None:
         check_types(operator, operands)
     return operands
-
-
-_OPERAND_COUNTS = {
-    "attribute_exists": 1,
-    "attribute_not_exists": 1,
-    "attribute_type": 2,
-    "begins_with": 2,
-    "contains": 2,
-}
-
-
-def _check_count(operator: str, count: int) -> None:
-    expected = _OPERAND_COUNTS.get(operator, count)
-    if count != expected or (operator == "IN" and count > IN_OPERANDS_MAX + 1):
-        raise errors.OperandCount(operator=operator, count=count - (operator == "IN"))
-
-
-def _check_distinct(node: Predicate, operands: list[Resolved]) -> None:
-    first, second = operands
-    if node.operator == "IN":
-        return
-    if type(first) is tuple:
-        if first == second:
-            raise errors.OperandsNotDistinct(operator=node.operator, operand=path_text(first))
-        return
-    value_ref = node.operands[0]
-    if node.operator == "contains" and type(value_ref) is ValueRef and value_ref == node.operands[1]:
-        # Assumed: only `contains` refuses one value twice; captures of the others accept `:v = :v`.
-        raise errors.OperandsNotDistinct(operator="contains", operand=f"[{value_ref.name}]")
-
-
-def _check_path(operator: str, operands: list[Resolved]) -> None:
-    if type(operands[0]) is not tuple:
-        raise errors.PathRequired(operator=operator)
-
-
-def _check_ordered(operator: str, operands: list[Resolved]) -> None:
-    for operand in operands:
-        kind = _immediate_type(operand)
-        if kind is not None and kind not in ORDERED_TYPES:
-            raise errors.OperandType(operator=operator, type=kind)
-
-
-def _check_between(operator: str, operands: list[Resolved]) -> None:
-    lower, upper = operands[1:]
-    if not (isinstance(lower, dict) and isinstance(upper, dict)):
-        _check_ordered(operator, operands)
-        return
-    if type_of(lower) != type_of(upper):
-        raise errors.BoundsOfTwoTypes(lower=_shown(lower), upper=_shown(upper))
-    _check_ordered(operator, operands)
-    if compare(lower, upper) > 0:
-        raise errors.BoundsReversed(lower=_shown(lower), upper=_shown(upper))
-
-
-def _shown(value: AttributeValue) -> str:
-    """Returns a value as the service prints it, `{S:text}`. Assumed for sets and documents: Java's forms."""
-    ((kind, content),) = value.items()
-    if kind in ("BOOL", "NULL"):
-        content = str(content).lower()
-    elif kind == "M":
-        content = "{" + ", ".join(f"{name}={_shown(member)}" for name, member in content.items()) + "}"
-    elif kind == "L":
-        content = "[" + ", ".join(map(_shown, content)) + "]"
-    elif kind in SET_TYPES:
-        content = "[" + ", ".join(content) + "]"
-    return f"{{{kind}:{content}}}"
-
-
-def _check_begins_with(operator: str, operands: list[Resolved]) -> None:
-    for operand in operands:
-        kind = _immediate_type(operand)
-        if kind is not None and kind not in ("S", "B"):
-            raise errors.OperandType(operator=operator, type=kind)
-
-
-_TYPE_NAMES = frozenset({"S", "N", "B", "NULL", "SS", "BOOL", "L", "BS", "NS", "M"})
-_ANY_TYPE = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
-"""How the service prints the type of a path where it wants a string value."""
-
-
-def _check_attribute_type(operator: str, operands: list[Resolved]) -> None:
-    kind = _immediate_type(operands[1]) or _ANY_TYPE
-    if kind != "S":
-        raise errors.OperandType(operator=operator, type=kind)
-    name = operands[1]["S"]  # type: ignore[call-overload, index]
-    if name not in _TYPE_NAMES:
-        raise errors.UnknownTypeName(type=name)
-
-
-_TYPE_CHECKS: dict[str, Callable[[str, list[Resolved]], None]] = {
-    "<": _check_ordered,
-    "<=": _check_ordered,
-    ">": _check_ordered,
-    ">=": _check_ordered,
-    "BETWEEN": _check_between,
-    "attribute_exists": _check_path,
-    "attribute_not_exists": _check_path,
-    "attribute_type": _check_attribute_type,
-    "begins_with": _check_begins_with,
-}
 
 
 # --- Texts bound without values ------------------------------------------------------------------
@@ -375,7 +236,7 @@ class _Slots:
         """`operands` are bound but for the slots: (index in `operands`, `:value`)."""
         self._operator = node.operator
         self._build = _BUILDERS[node.operator]
-        self._check_types = _TYPE_CHECKS.get(node.operator)
+        self._check_types = TYPE_CHECKS.get(node.operator)
         self._operands = operands
         self._slots = slots
 
@@ -415,9 +276,9 @@ def _prepared(node: Predicate, placeholders: Placeholders) -> Node:
     operands: list[Any] = [
         operand if type(operand) is ValueRef else resolve(operand, placeholders) for operand in node.operands
     ]
-    _check_count(node.operator, len(operands))
+    check_count(node.operator, len(operands))
     if len(operands) == 2:
-        _check_distinct(node, operands)
+        check_distinct(node, operands)
     readers: list[Any] = [operand if type(operand) is ValueRef else _bound(operand) for operand in operands]
     return _Slots(node, readers, slots)
 

@@ -19,15 +19,14 @@ from faradisc.tools.planner.results.headroom import HeadroomNote
 from faradisc.tools.planner.results.hot_keys import hot_keys
 from faradisc.tools.planner.results.outcome import (
     ItemCollection,
-    Number,
     PlanOutcome,
     ResourceOutcome,
     Skipped,
     ThrottleSummary,
     Totals,
     Waits,
-    number,
 )
+from faradisc.tools.planner.results.series import Number, number
 from faradisc.tools.planner.simulation.auto_scaler import auto_scalers
 from faradisc.tools.planner.simulation.discrete_event import DiscreteEventEngine, requests_of
 from faradisc.tools.planner.simulation.recorder import (

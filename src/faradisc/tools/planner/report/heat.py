@@ -14,7 +14,8 @@ from faradisc.charts.heatmap import Life, grid, heatmap
 from faradisc.charts.markup import Markup
 from faradisc.charts.words import count, each, elapsed, percent, plural
 from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
-from faradisc.tools.planner.results.outcome import Number, PartitionSeries, PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.series import Number, PartitionSeries
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from faradisc.tools.planner.report.heat import Heat, partitions
 from faradisc.tools.planner.report.scaling import timeline
 from faradisc.tools.planner.report.tables import collections, headroom, hot_keys, partition_table, split_log
 from faradisc.tools.planner.report.throughput import burst, consumption, throttling
-from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome, Series
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.series import Series
 
 _TABLES = (headroom, hot_keys, collections, split_log)
 

@@ -11,7 +11,8 @@ from faradisc.charts.plots import Mark, PlotSeries, area, chart, line, marks
 from faradisc.charts.words import plural, units
 from faradisc.tools.planner.report.detail import Detail, cut
 from faradisc.tools.planner.report.tables import FEW_STEPS, scaling_steps
-from faradisc.tools.planner.results.outcome import DirectionSeries, PlanOutcome, ScalingTimeline
+from faradisc.tools.planner.results.outcome import PlanOutcome, ScalingTimeline
+from faradisc.tools.planner.results.series import DirectionSeries
 
 _STRIP = 8
 """Height of an alarm's strip in pixels; two of them stand below the chart."""

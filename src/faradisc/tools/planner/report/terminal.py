@@ -16,13 +16,8 @@ from faradisc.charts.words import SPACE, elapsed
 from faradisc.tools.planner.report import tables
 from faradisc.tools.planner.report.compare import numbers
 from faradisc.tools.planner.report.detail import Detail
-from faradisc.tools.planner.results.outcome import (
-    DirectionSeries,
-    Number,
-    PlanOutcome,
-    ResourceOutcome,
-    Series,
-)
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.series import DirectionSeries, Number, Series
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _SPARK_WIDTH = 60

@@ -13,7 +13,8 @@ from faradisc.charts.plots import PlotSeries, area, chart, line, stack
 from faradisc.charts.words import count, duration, elapsed, percent, units
 from faradisc.tools.planner.report.detail import Detail
 from faradisc.tools.planner.results.headline import CAUSE_WORDS
-from faradisc.tools.planner.results.outcome import CAUSES, DirectionSeries, PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
+from faradisc.tools.planner.results.series import CAUSES, DirectionSeries
 
 OFF_SCALE = 4
 """A line that is this many times above all others would flatten them: it is described, not drawn."""

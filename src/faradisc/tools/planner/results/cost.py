@@ -28,8 +28,9 @@ from faradisc.capacity.controlplane import DecreaseLog
 from faradisc.capacity.throttle import Cause
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.plan_file.plan import Scaling
-from faradisc.tools.planner.results.outcome import Costs, ModeCost, ResourceCost, number
+from faradisc.tools.planner.results.outcome import Costs, ModeCost, ResourceCost
 from faradisc.tools.planner.results.prices import GB, HOURS_PER_MONTH, ClassPrices, Prices
+from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, ResourceRecord
 
 MONTH_S = HOURS_PER_MONTH * 3600

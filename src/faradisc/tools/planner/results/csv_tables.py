@@ -12,7 +12,6 @@ from io import StringIO
 from typing import Any
 
 from faradisc.tools.planner.results.outcome import (
-    CAUSES,
     BudgetResult,
     EventRow,
     Headroom,
@@ -25,6 +24,7 @@ from faradisc.tools.planner.results.outcome import (
     Waits,
     WhatIf,
 )
+from faradisc.tools.planner.results.series import CAUSES
 
 Row = Sequence[object]
 

@@ -8,7 +8,8 @@ from faradisc.capacity.config import HASH_BYTES, SECOND_NS
 from faradisc.capacity.events import CapacityGrown, Event, ShareBoosted, Split, SplitRefused, SplitStarted
 from faradisc.charts.words import SPACE, brief, elapsed
 from faradisc.tools.planner.plan_file.plan import Plan
-from faradisc.tools.planner.results.outcome import EventRow, Number, number
+from faradisc.tools.planner.results.outcome import EventRow
+from faradisc.tools.planner.results.series import Number, number
 from faradisc.tools.planner.simulation.recorder import RunRecorder
 
 ROWS_MAX = 2000

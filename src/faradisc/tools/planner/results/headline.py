@@ -14,17 +14,14 @@ from faradisc.tools.planner.results.outcome import (
     BudgetResult,
     Busiest,
     Costs,
-    Direction,
     Headline,
     Headroom,
     HotKey,
     ItemCollection,
-    PartitionSeries,
     ResourceOutcome,
-    Series,
     Totals,
-    number,
 )
+from faradisc.tools.planner.results.series import Direction, PartitionSeries, Series, number
 
 LOST_PERCENT_MAX = 0.1
 """What a plan without a budget for throttling may lose and still hold."""

@@ -10,7 +10,8 @@ Source: capacity.md sections 3.4 (part 8) and 2.8 (the doubling rule, warm throu
 from __future__ import annotations
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.results.outcome import Headroom, number
+from faradisc.tools.planner.results.outcome import Headroom
+from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.simulation.recorder import DirectionRecord
 
 _MINUTE_S = 60

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.tools.planner.results.outcome import HotKey, VerdictCode, number
+from faradisc.tools.planner.results.outcome import HotKey, VerdictCode
+from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.simulation.key_totals import KeyTotals
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
 from faradisc.tools.planner.workload.key_distributions import ONE

@@ -17,8 +17,9 @@ from operator import mul
 
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.plan_file.plan import TablePlan
-from faradisc.tools.planner.results.outcome import ItemCollection, VerdictOfSize, number
+from faradisc.tools.planner.results.outcome import ItemCollection, VerdictOfSize
 from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
+from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.workload.key_distributions import ONE, KeyShape
 
 NEAR_PERCENT = 80

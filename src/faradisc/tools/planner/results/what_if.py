@@ -18,7 +18,8 @@ from typing import Any, TypeVar, cast
 from faradisc.charts.words import SPACE, money
 from faradisc.tools.planner.plan_file.plan import Cache, FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
 from faradisc.tools.planner.results.headline import DIRECTIONS
-from faradisc.tools.planner.results.outcome import Direction, PlanOutcome, ResourceOutcome, WhatIf
+from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome, WhatIf
+from faradisc.tools.planner.results.series import Direction
 from faradisc.tools.planner.workload.key_distributions import Fixed, KeyModel, Sequential
 
 SUFFIXES = (2, 4, 10, 50, 200)

@@ -16,7 +16,8 @@ from faradisc.capacity.config import SECOND_NS, Direction
 from faradisc.capacity.schedules import next_time
 from faradisc.capacity.usage import MinuteUsage
 from faradisc.tools.planner.plan_file.plan import Scaling, ScheduledLimits
-from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, ScalingTimeline, number
+from faradisc.tools.planner.results.outcome import AlarmState, ScalingEvent, ScalingTimeline
+from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
 
 _WHY = {

@@ -22,13 +22,8 @@ from faradisc.capacity.partitions import HASH_SPACE, Partition, PartitionBucket,
 from faradisc.capacity.throttle import Cause
 from faradisc.charts.words import brief
 from faradisc.tools.planner.results.item_collections import Growth
-from faradisc.tools.planner.results.outcome import (
-    PARTITIONS_SHOWN,
-    DirectionSeries,
-    Number,
-    PartitionSeries,
-    number,
-)
+from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN
+from faradisc.tools.planner.results.series import DirectionSeries, Number, PartitionSeries, number
 from faradisc.tools.planner.simulation.key_totals import KeyTally
 from faradisc.tools.planner.simulation.virtual_tables import VirtualResource, VirtualTables
 
