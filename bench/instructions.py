@@ -35,7 +35,7 @@ from bench.workloads import PLAIN_TABLE, WORKLOADS, Population, table_definition
 from faradisc import clock as clocks
 from faradisc.clock import SystemClock
 from faradisc.server import lifecycle
-from faradisc.server.connection import Connection, Shared
+from faradisc.server.connection import HttpConnection, Shared
 from faradisc.server.settings import ServerSettings
 from faradisc.server.site import Site
 
@@ -137,7 +137,7 @@ async def _requests(state: str) -> None:
     site = Site()
     site.executor = database
     shared = Shared(site.handle)
-    connection = Connection(shared)
+    connection = HttpConnection(shared)
     connection.connection_made(_Answers())
 
     async def ask(requests: list[bytes]) -> None:

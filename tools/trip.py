@@ -24,7 +24,7 @@ import orjson
 
 import faradisc
 from faradisc.database import Database
-from faradisc.server.connection import Connection, Shared
+from faradisc.server.connection import HttpConnection, Shared
 from faradisc.server.site import Site
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import open_rocks
@@ -95,7 +95,7 @@ class World:
         self.database = run(Database.open(open_rocks(directory, durability="inline")))
         site = Site()
         site.executor = self.database
-        self._connection = Connection(Shared(site.handle))
+        self._connection = HttpConnection(Shared(site.handle))
         self._transport = _Transport()
         self._connection.connection_made(self._transport)
 

@@ -15,7 +15,7 @@ from test_transactions import ABSENT, FAILED, put, reasons, stored, update
 
 from faradisc.clock import ManualClock
 from faradisc.database import Database, Settings
-from faradisc.engine.transactions.tokens import Token
+from faradisc.engine.transactions.tokens import RequestToken
 from faradisc.errors import ApiError, IdempotentParameterMismatchException
 from faradisc.model.codec.keyspace import TOKENS_PART
 from faradisc.operations.call import Call
@@ -213,7 +213,7 @@ def test_a_token_in_use_is_in_progress(open_process: OpenProcess) -> None:
     process = open_process()
     client = on_the_clock(process)
     tokens = process.backend.tokens
-    running = Token.of("000000000000", "token", {})
+    running = RequestToken.of("000000000000", "token", {})
     tokens.begin(running)
     with refused("TransactionInProgressException"):
         add(client, "table", "token")
@@ -268,12 +268,12 @@ def test_token_of_encrypted_tables_is_stored_as_a_hash_and_found_by_both(
     raw: InProcess, monkeypatch: pytest.MonkeyPatch, first: bool, second: bool
 ) -> None:
     tokens, now_ns = raw.backend.tokens, raw.clock.now_ns()
-    before = Token.of("000000000000", "PATIENT-4711", {"a": 1}, hashed=first)
+    before = RequestToken.of("000000000000", "PATIENT-4711", {"a": 1}, hashed=first)
     raw.run(raw.store.commit([raw.run(tokens.batch(before, [("tab", 5)], now_ns))]))
     rows = raw.run(raw.store.range(TOKENS_PART, None, None, limit=10))
     assert any(b"PATIENT" in key for key, _ in rows) == (not first)
-    again = Token.of("000000000000", "PATIENT-4711", {"a": 1}, hashed=second)
+    again = RequestToken.of("000000000000", "PATIENT-4711", {"a": 1}, hashed=second)
     assert raw.run(tokens.find(again, now_ns)) == [("tab", 5)]
-    other = Token.of("000000000000", "PATIENT-4711", {"a": 2}, hashed=second)
+    other = RequestToken.of("000000000000", "PATIENT-4711", {"a": 2}, hashed=second)
     with pytest.raises(IdempotentParameterMismatchException):
         raw.run(tokens.find(other, now_ns))

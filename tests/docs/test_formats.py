@@ -12,7 +12,7 @@ from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.codec.sortkey import encode_component
-from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.schema import IndexProjection, KeySchema
 from faradisc.model.values.size import item_size
 
 PAGES = Path(__file__).parents[2] / "docs" / "formats"
@@ -71,4 +71,4 @@ def test_record_of_the_page_is_encoded_by_the_code() -> None:
 
 def _vector_index() -> VectorSchema:
     key = KeySchema(("pk",), (), {"pk": "S"})
-    return VectorSchema("vec", True, key, Projection("KEYS_ONLY"), key, "e", 2, "COSINE", None, ())
+    return VectorSchema("vec", True, key, IndexProjection("KEYS_ONLY"), key, "e", 2, "COSINE", None, ())

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from faradisc.engine.exchange import object_reader
 from faradisc.engine.exchange.checking import canonical_size, reason_of
-from faradisc.engine.exchange.object_reader import KeyAttributes, ObjectReader, Source
+from faradisc.engine.exchange.object_reader import InputFormat, KeyAttributes, ObjectReader
 from faradisc.engine.formats import compression, csv_rows, ion_text, ion_values, json_lines
 from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.json_lines import Malformed
@@ -216,7 +216,7 @@ FORMATS = ("DYNAMODB_JSON", "ION", "CSV")
 
 
 def read_all(content: bytes, format_: str, packing: str) -> Iterator[Any]:
-    source = Source(format_, packing)
+    source = InputFormat(format_, packing)
     with contextlib.suppress(InputDamaged):
         yield from ObjectReader(io.BytesIO(content), source, KeyAttributes({"p": "S"}, frozenset())).records
 
@@ -275,7 +275,9 @@ def test_small_file_without_records_is_not_read_to_its_end(
     size = 8 * 1024 * 1024
     packed = zstandard.ZstdCompressor().compress(content * size)
     assert len(packed) < 10_000
-    reader = ObjectReader(io.BytesIO(packed), Source(format_, "ZSTD"), KeyAttributes({"p": "S"}, frozenset()))
+    reader = ObjectReader(
+        io.BytesIO(packed), InputFormat(format_, "ZSTD"), KeyAttributes({"p": "S"}, frozenset())
+    )
     outcome = "ended"
     try:
         for record in reader.records:
@@ -343,7 +345,7 @@ def test_gzip_written_with_either_library_is_read_with_both(monkeypatch: pytest.
 def pauses(content: bytes, format_: str, packing: str = "NONE") -> tuple[int, list[Any]]:
     """Returns the number of pauses, and the records."""
     reader = ObjectReader(
-        io.BytesIO(content), Source(format_, packing), KeyAttributes({"p": "S"}, frozenset())
+        io.BytesIO(content), InputFormat(format_, packing), KeyAttributes({"p": "S"}, frozenset())
     )
     found = list(reader.records_and_pauses)
     return found.count(None), [each for each in found if each is not None]

@@ -15,13 +15,13 @@ from faradisc.engine.derived.capture import capture_recorder
 from faradisc.engine.derived.expiry import index_key
 from faradisc.engine.derived.history import change_key
 from faradisc.engine.streams.records import ChangeRecorder, shard_end
-from faradisc.engine.transactions.tokens import Token, expiry_key
+from faradisc.engine.transactions.tokens import RequestToken, expiry_key
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement, job_key, parts_of
 from faradisc.model.codec.sortkey import encode_component
 from faradisc.model.values.number import parse
-from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.schema import IndexProjection, KeySchema
 from faradisc.model.values.size import item_size
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
@@ -85,12 +85,12 @@ def format_1() -> Iterator[tuple[str, bytes]]:
         yield f"part in the {name}", placement.part_of(row_key)
     yield "collection key", TABLE.collection((ITEM["pk"],))
     yield "record", item_record.encode(ITEM, item_size(ITEM))
-    vector = VectorSchema("v", True, KEY, Projection("KEYS_ONLY"), KEY, "e", 2, "COSINE", None, ())
+    vector = VectorSchema("v", True, KEY, IndexProjection("KEYS_ONLY"), KEY, "e", 2, "COSINE", None, ())
     entry = vector.entry(ITEM)
     assert entry is not None
     yield "vector entry", item_record.encode(entry, item_size(entry))
     yield "expiry key", index_key(1_700_000_001, TABLE.row_key(ITEM))
-    token = Token.of("000000000000", "token", {"b": 1, "a": [2]})
+    token = RequestToken.of("000000000000", "token", {"b": 1, "a": [2]})
     yield "token key", token.key
     yield "token fingerprint", token.fingerprint.encode()
     yield "token expiry key", expiry_key(1_700_000_600_000_000_000, token.key)

@@ -8,12 +8,12 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from faradisc.protocol.service_model import SERVICES, Operation, Shape, load
+from faradisc.protocol.service_model import SERVICES, ModelOperation, Shape, load
 
 from .tables import BY_NAME
 from .values import NAMES, STRINGS, value
 
-OPERATIONS: tuple[Operation, ...] = tuple(
+OPERATIONS: tuple[ModelOperation, ...] = tuple(
     operation for service in SERVICES for operation in load(service).operations.values()
 )
 
@@ -22,7 +22,7 @@ _INTEGERS = (0, 1, 2, 10, 100, 25, -1, 2**31 - 1, 2**31, 2**63 - 1, 2**63, 1_000
 _STRING_POOLS = {"IndexName": ("ByRank", "ByKind", "Multi", "Inverted"), "TableName": tuple(BY_NAME)}
 
 
-def model_request(rng: Random) -> tuple[Operation, dict[str, Any]]:
+def model_request(rng: Random) -> tuple[ModelOperation, dict[str, Any]]:
     operation = rng.choice(OPERATIONS)
     return operation, _structure(rng, operation.input, 6)
 

@@ -19,7 +19,7 @@ import orjson
 import pytest
 
 from faradisc.operations.registry import OPERATIONS
-from faradisc.protocol.service_model import Operation, Shape, operation_named
+from faradisc.protocol.service_model import ModelOperation, Shape, operation_named
 from fixtures.in_process import InProcess
 from fixtures.schemas import schema
 
@@ -183,7 +183,7 @@ class Place:
     in_map: bool = False
 
 
-def places(operation: Operation) -> Iterator[Place]:
+def places(operation: ModelOperation) -> Iterator[Place]:
     yield from _members(operation.input, "", lambda value: value, operation.name in NEW_LAYER)
 
 
@@ -251,7 +251,7 @@ class Mistake:
     exact: bool = True
 
 
-def mistakes(operation: Operation) -> Iterator[Mistake]:
+def mistakes(operation: ModelOperation) -> Iterator[Mistake]:
     for place in places(operation):
         yield from _absences(operation, place)
         yield from _wrong_types(place)
@@ -284,7 +284,7 @@ def _invalid(operation: str, place: Place, value: Any, constraint: str) -> tuple
     return f"{envelope}Value '{value}' {rest}", True
 
 
-def _absences(operation: Operation, place: Place) -> Iterator[Mistake]:
+def _absences(operation: ModelOperation, place: Place) -> Iterator[Mistake]:
     top_level = "." not in place.path
     for what, value in (("absent", ABSENT), ("null", None)):
         if place.in_collection:
@@ -368,7 +368,7 @@ def _wrong_types(place: Place) -> Iterator[Mistake]:
         )
 
 
-def _broken_constraints(operation: Operation, place: Place) -> Iterator[Mistake]:
+def _broken_constraints(operation: ModelOperation, place: Place) -> Iterator[Mistake]:
     shape = place.shape
     if shape.type == "structure" or shape.name == "AttributeValue":
         return

@@ -27,7 +27,7 @@ from partiql_strategies import (
 
 from faradisc.errors import ValidationException
 from faradisc.language.partiql.expressions import ExpressionParser
-from faradisc.language.partiql.lexer import Token, tokens_of
+from faradisc.language.partiql.lexer import PartiqlToken, tokens_of
 from faradisc.language.partiql.parser import _parse
 from faradisc.protocol import failures
 from fixtures.in_process import InProcess, Refused
@@ -42,7 +42,7 @@ def parsed_steps(text: str, monkeypatch: pytest.MonkeyPatch) -> int:
     steps = 0
     advance = ExpressionParser.advance
 
-    def counted(parser: ExpressionParser) -> Token:
+    def counted(parser: ExpressionParser) -> PartiqlToken:
         nonlocal steps
         steps += 1
         return advance(parser)

@@ -16,8 +16,8 @@ from partiql_strategies import near_grammar, statements
 
 from faradisc.errors import ValidationException
 from faradisc.language.partiql.grammar import parse
-from faradisc.language.partiql.lexer import Kind
-from faradisc.language.partiql.tree import Node
+from faradisc.language.partiql.lexer import PartiqlKind
+from faradisc.language.partiql.tree import TreeNode
 from fixtures.in_process import InProcess, Refused
 from fixtures.schemas import item, schema
 
@@ -28,7 +28,7 @@ def quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def enclosed(node: Node) -> str:
+def enclosed(node: TreeNode) -> str:
     atoms = ("name", "string", "word", "parameter", "ion", "list", "bag", "struct")
     return shown(node) if node.kind in atoms else f"({shown(node)})"
 
@@ -37,7 +37,7 @@ def several(nodes: Any) -> str:
     return ", ".join(map(shown, nodes))
 
 
-def shown(node: Node) -> str:
+def shown(node: TreeNode) -> str:
     """Returns a node as a text. Not for CASE and the clauses of which the tree has only the place."""
     kind, token, parts = node
     match kind:
@@ -62,7 +62,7 @@ def shown(node: Node) -> str:
         case "member":
             return f"{enclosed(parts[0])}: {enclosed(parts[1])}"
         case "call":
-            name = quoted(token.text) if token.kind is Kind.QUOTED else token.text
+            name = quoted(token.text) if token.kind is PartiqlKind.QUOTED else token.text
             return f"{name}({several(parts)})"
         case "dot":
             return "." + quoted(token.text)
@@ -88,7 +88,7 @@ def shown(node: Node) -> str:
             return shown_statement(node)
 
 
-def shown_operator(node: Node) -> str:
+def shown_operator(node: TreeNode) -> str:
     operator, parts = node.token.upper, node.parts
     if len(parts) == 1:
         return f"{operator} {enclosed(parts[0])}"
@@ -99,11 +99,11 @@ def shown_operator(node: Node) -> str:
     return f"{enclosed(parts[0])} {operator} {right}"
 
 
-def source(node: Node) -> str:
+def source(node: TreeNode) -> str:
     return shown(node) if node.kind in ("alias", "path") else enclosed(node)
 
 
-def shown_statement(node: Node) -> str:
+def shown_statement(node: TreeNode) -> str:
     kind, token, parts = node
     match kind:
         case "columns":
@@ -138,25 +138,25 @@ def shown_statement(node: Node) -> str:
             at = next(
                 at for at, part in enumerate(parts) if part.kind in ("where", "set", "remove", "insert")
             )
-            sources = Node("from", token, parts[:at])
+            sources = TreeNode("from", token, parts[:at])
             return " ".join(map(shown, (sources, *parts[at:])))
     raise AssertionError(kind)
 
 
-def shown_join(node: Node) -> str:
+def shown_join(node: TreeNode) -> str:
     if node.kind != "join":
         return f"ON {enclosed(node)}"
     return f"{node.token.upper} {source(node.parts[0])}"
 
 
-def shape(node: Node) -> Any:
+def shape(node: TreeNode) -> Any:
     """Returns a node without positions."""
     word = node.token.upper if node.kind in ("op", "is", "type", "word", "clause") else node.token.text
     named = node.kind in ("name", "string", "number", "ion", "dot", "op", "is", "type", "word", "alias")
     return node.kind, word if named else None, tuple(map(shape, node.parts))
 
 
-def kinds(node: Node) -> Iterator[str]:
+def kinds(node: TreeNode) -> Iterator[str]:
     yield node.kind
     for part in node.parts:
         yield from kinds(part)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.auth.policy.model import Policies, Principal
-from faradisc.auth.session_tokens import Session
+from faradisc.auth.session_tokens import RoleSession
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +20,7 @@ class Identity:
     principal: Principal
     policies: Policies
     """Without a resource's."""
-    session: Session | None = None
+    session: RoleSession | None = None
     """Of temporary credentials."""
     decided: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)
     """Cache of decisions (operations/access/authorizer.py)."""

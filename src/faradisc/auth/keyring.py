@@ -19,7 +19,7 @@ from faradisc.auth.keys import AccessKey
 from faradisc.auth.policy.compiling import compile_policy
 from faradisc.auth.policy.model import CompiledPolicy, Policies, PolicyError, PolicyKind, Principal
 from faradisc.auth.sealed_file import SealedFileError
-from faradisc.auth.session_tokens import Session, seal, unseal
+from faradisc.auth.session_tokens import RoleSession, seal, unseal
 from faradisc.clock import Entropy
 
 log = logging.getLogger("faradisc.auth")
@@ -96,7 +96,7 @@ class FileKeyring:
             return None
         return AccessKey(key_id, session.secret, token, session.expires_s, identity)
 
-    def token_of(self, session: Session, key_id: str, entropy: Entropy) -> str:
+    def token_of(self, session: RoleSession, key_id: str, entropy: Entropy) -> str:
         return seal(session, key_id, self._sealing_key, entropy)
 
     # --- Identities ------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class FileKeyring:
             known = self._known[user.id] = Identity(principal, self.policies_of(user))
         return known
 
-    def identity_of_session(self, session: Session) -> Identity | None:
+    def identity_of_session(self, session: RoleSession) -> Identity | None:
         """Returns None when the user or role is no longer there, or the account's key that it began with."""
         of_user = session.origin.startswith("arn:") or (not session.origin and session.kind != "account")
         if not of_user and session.origin not in self._keys:
@@ -129,7 +129,7 @@ class FileKeyring:
             return None
         return Identity(self._session_principal(role, session), self.policies_of(role, session), session)
 
-    def _session_principal(self, role: Role, session: Session) -> Principal:
+    def _session_principal(self, role: Role, session: RoleSession) -> Principal:
         """Tags of the session replace those of the role, whatever the case of their keys."""
         over = {key.lower() for key in session.tags}
         kept = {key: value for key, value in role.tags.items() if key.lower() not in over}
@@ -145,7 +145,7 @@ class FileKeyring:
             source_identity=session.source_identity,
         )
 
-    def policies_of(self, holder: User | Group | Role, session: Session | None = None) -> Policies:
+    def policies_of(self, holder: User | Group | Role, session: RoleSession | None = None) -> Policies:
         """Returns the compiled policies; if one of them cannot be used, policies that deny everything."""
         boundary = None if isinstance(holder, Group) else holder.boundary
         try:

@@ -22,7 +22,7 @@ TOKEN_CHARACTERS_MAX: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class RoleSession:
     secret: str = field(repr=False)
     kind: Literal["account", "user", "role"]
     """Whose: of GetSessionToken the account or a user, of AssumeRole a role."""
@@ -50,7 +50,7 @@ def sealing_key(file_key: bytes) -> bytes:
     return hmac.digest(file_key, b"session tokens", "sha256")
 
 
-def seal(session: Session, key_id: str, key: bytes, entropy: Entropy) -> str:
+def seal(session: RoleSession, key_id: str, key: bytes, entropy: Entropy) -> str:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - slow to import
 
     nonce = entropy.token_bytes(_NONCE_BYTES)
@@ -59,7 +59,7 @@ def seal(session: Session, key_id: str, key: bytes, entropy: Entropy) -> str:
     ).decode()
 
 
-def unseal(token: str, key_id: str, key: bytes) -> Session | None:
+def unseal(token: str, key_id: str, key: bytes) -> RoleSession | None:
     """Returns the session of a token; None for a token that was not sealed for this key id with this key."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
@@ -71,4 +71,4 @@ def unseal(token: str, key_id: str, key: bytes) -> Session | None:
         opened = AESGCM(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], key_id.encode())
     except (InvalidTag, ValueError):
         return None
-    return Session(**orjson.loads(opened))
+    return RoleSession(**orjson.loads(opened))

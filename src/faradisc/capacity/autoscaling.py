@@ -64,7 +64,7 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Rescale:
     """A change of capacity, or one that is not allowed."""
 
     at_ns: int
@@ -137,12 +137,12 @@ class Tracking:
         low = AlarmRule("LessThanThreshold", low_threshold(self.drawn_for, target), 60, LOW_POINTS)
         return high, low
 
-    def enforce_limits(self, capacity: int, now: int) -> Decision | None:
+    def enforce_limits(self, capacity: int, now: int) -> Rescale | None:
         """Returns the change that new limits cause at once: a capacity outside them is moved in (V126)."""
         if capacity < self.minimum:
-            return Decision(now, capacity, self.minimum, "minimum")
+            return Rescale(now, capacity, self.minimum, "minimum")
         if capacity > self.maximum:
-            return Decision(now, capacity, self.maximum, "maximum")
+            return Rescale(now, capacity, self.maximum, "maximum")
         return None
 
     def next_look_ns(self) -> int:
@@ -151,7 +151,7 @@ class Tracking:
 
     def evaluate(
         self, minute_ns: int, consumed: Fraction | int | float | None, capacity: int, decreases: DecreaseLog
-    ) -> Decision | None:
+    ) -> Rescale | None:
         """Evaluates the minute that began at `minute_ns`.
 
         Call once per minute in order, `metric_delay_s` after its end. `consumed`: its units, 0 without data;
@@ -187,7 +187,7 @@ class Tracking:
         elif now - self.foreign_since_ns >= MAINTENANCE_NS:
             self.draw(capacity)
 
-    def _scale_out(self, capacity: int, now: int) -> Decision | None:
+    def _scale_out(self, capacity: int, now: int) -> Rescale | None:
         last = self.points[-1]
         if last is None:
             return None
@@ -195,9 +195,9 @@ class Tracking:
         point, wanted = self._wanted(last, self.scaled_out_from if self._cools_out(now) else capacity)
         if wanted <= capacity:
             return None
-        return Decision(now + self.timing.reaction_s * SECOND_NS, capacity, wanted, "high", point=point)
+        return Rescale(now + self.timing.reaction_s * SECOND_NS, capacity, wanted, "high", point=point)
 
-    def _scale_in(self, capacity: int, now: int, decreases: DecreaseLog) -> Decision | None:
+    def _scale_in(self, capacity: int, now: int, decreases: DecreaseLog) -> Rescale | None:
         point, wanted = self._wanted(max(point for point in self.points if point is not None), capacity)
         if wanted >= capacity or self.policy.disable_scale_in:
             return None
@@ -205,7 +205,7 @@ class Tracking:
             return None
         at = now + self.timing.reaction_s * SECOND_NS
         skipped = None if decreases.allowed(at) else decreases.text(at)
-        return Decision(at, capacity, wanted, "low", skipped, point)
+        return Rescale(at, capacity, wanted, "low", skipped, point)
 
     def _wanted(self, point: Fraction, capacity: int) -> tuple[Fraction, int]:
         """Returns units per second (or the own metric's value) of a point, and the capacity for it."""
@@ -217,7 +217,7 @@ class Tracking:
         units_per_s = point / 60
         return units_per_s, wanted_capacity(units_per_s, policy.target_percent, self.minimum, self.maximum)
 
-    def applied(self, decision: Decision) -> None:
+    def applied(self, decision: Rescale) -> None:
         """Records that the decision's change was made: new thresholds and history, and a cooldown unless
         limits caused it."""
         self.draw(decision.wanted)

@@ -144,10 +144,10 @@ def _asked(
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.tools.advisor import serving  # noqa: PLC0415
     from faradisc.tools.advisor.traffic import Traffic  # noqa: PLC0415
-    from faradisc.tools.console.endpoint import Endpoint, Failure  # noqa: PLC0415
+    from faradisc.tools.console.endpoint import Failure, ServerEndpoint  # noqa: PLC0415
 
     chosen = region or os.environ.get("AWS_REGION") or "us-east-1"
-    endpoint = Endpoint(None if url == "aws" else url, chosen, None)
+    endpoint = ServerEndpoint(None if url == "aws" else url, chosen, None)
 
     async def ask() -> tuple[Mapping[str, Definition], Traffic]:
         if hours is None:

@@ -147,7 +147,7 @@ def redrive(table: str, *, url: str, region: str | None, handler: str, group: st
     After a failure the later letters of the same item wait. Exit code 3: some letters are left.
     """
     from faradisc.tools.consumers.handlers import invoker  # noqa: PLC0415 - botocore is slow to import
-    from faradisc.tools.consumers.redrive import Outcome, letters  # noqa: PLC0415
+    from faradisc.tools.consumers.redrive import Redriven, letters  # noqa: PLC0415
     from faradisc.tools.consumers.redrive import redrive as deliver  # noqa: PLC0415
     from faradisc.tools.consumers.starting import make_client  # noqa: PLC0415
 
@@ -156,7 +156,7 @@ def redrive(table: str, *, url: str, region: str | None, handler: str, group: st
         client = make_client("dynamodb", url, region)
         invoke = invoker(handler)
         chosen = [letter for letter in letters(client, table) if group in (None, letter.group)]
-        outcome = Outcome()
+        outcome = Redriven()
         deliver(client, table, chosen, invoke, outcome)
     for number, reason in {**outcome.failed, **outcome.not_tried}.items():
         click.echo(f"{number}: {reason}", err=True)

@@ -43,7 +43,7 @@ from faradisc.operations.batch_get_item import DUPLICATE_KEYS
 from faradisc.operations.call import Call
 from faradisc.operations.consumption import Charges
 from faradisc.operations.statements import (
-    Prepared,
+    BoundStatement,
     Write,
     apply_write,
     check_parameters,
@@ -78,7 +78,7 @@ class _Read:
 class _Member:
     """One statement of the batch, and its response."""
 
-    prepared: Prepared | None = None
+    prepared: BoundStatement | None = None
     action: _Read | Write | None = None
     response: dict[str, Any] | None = None
     names_table: bool = False

@@ -50,11 +50,11 @@ def check_encryption(locations: Locations, asked: dict[str, Any]) -> None:
 
 def check_libraries(format_: str, compression: str) -> None:
     """Raises ValidationException when reading needs a library that is not installed."""
-    from faradisc.engine.exchange.object_reader import Source  # noqa: PLC0415
+    from faradisc.engine.exchange.object_reader import InputFormat  # noqa: PLC0415
     from faradisc.engine.formats.compression import Unavailable  # noqa: PLC0415 - only those that read objects
 
     try:
-        Source(format_, compression).check_libraries()
+        InputFormat(format_, compression).check_libraries()
     except Unavailable as error:
         raise ValidationException(str(error)) from None
 

@@ -28,7 +28,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
 from faradisc.language.expressions import Condition
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.planner import Plan, Selection, check_key_types, plan_of
+from faradisc.language.partiql.planner import Selection, StatementPlan, check_key_types, plan_of
 from faradisc.language.partiql.syntax import Order, Select
 from faradisc.language.partiql.token import decode_token, encode_token
 from faradisc.model.codec import item_record
@@ -40,7 +40,7 @@ from faradisc.operations.call import Call
 from faradisc.operations.search import Search, answer_page, needs_items
 from faradisc.operations.statement_ranges import key_ranges_of
 from faradisc.operations.statements import (
-    Prepared,
+    BoundStatement,
     apply_write,
     prepare,
     reject_exists,
@@ -65,7 +65,7 @@ async def execute_statement(backend: Backend, call: Call) -> dict[str, Any]:
     return await _write(backend, call, prepared)
 
 
-def _spelled(call: Call, prepared: Prepared) -> list[AttributeValue]:
+def _spelled(call: Call, prepared: BoundStatement) -> list[AttributeValue]:
     """Returns the parameters, with numbers as they were sent."""
     parameters = prepared.parameters
     if call.body is None or not any("N" in parameter for parameter in parameters):
@@ -74,7 +74,7 @@ def _spelled(call: Call, prepared: Prepared) -> list[AttributeValue]:
     return [its if "N" in value else value for value, its in zip(parameters, sent, strict=True)]
 
 
-async def _write(backend: Backend, call: Call, prepared: Prepared) -> dict[str, Any]:
+async def _write(backend: Backend, call: Call, prepared: BoundStatement) -> dict[str, Any]:
     request = call.request
     write = write_of(prepared)
     try:
@@ -96,7 +96,7 @@ async def _write(backend: Backend, call: Call, prepared: Prepared) -> dict[str, 
 
 
 async def _select(
-    backend: Backend, call: Call, prepared: Prepared, select: Select, position: bytes | None
+    backend: Backend, call: Call, prepared: BoundStatement, select: Select, position: bytes | None
 ) -> dict[str, Any]:
     table = prepared.table
     index = _find_index(table, select, call)
@@ -139,7 +139,7 @@ def _check_order(select: Select, key: KeySchema) -> None:
             raise errors.StatementError(errors.ORDER_BY_OTHER.format(name=order.name))
 
 
-def _check_order_fits(select: Select, plan: Plan, key: KeySchema) -> None:
+def _check_order_fits(select: Select, plan: StatementPlan, key: KeySchema) -> None:
     """Raises StatementError for an order of rows that are not read by key, or of several partitions."""
     if not plan.ranges:
         raise errors.StatementError(errors.ORDER_WITHOUT_KEY)
@@ -149,7 +149,7 @@ def _check_order_fits(select: Select, plan: Plan, key: KeySchema) -> None:
 
 
 async def _get(
-    backend: Backend, call: Call, prepared: Prepared, key: Item, rest: Condition | None
+    backend: Backend, call: Call, prepared: BoundStatement, key: Item, rest: Condition | None
 ) -> dict[str, Any]:
     """Returns one item, read like GetItem. There is never a next page."""
     if "NextToken" in call.request:
@@ -178,7 +178,7 @@ class _Reading:
     (expressions.md section 7).
     """
 
-    def __init__(self, table: Table, index: Index | None, select: Select, plan: Plan) -> None:
+    def __init__(self, table: Table, index: Index | None, select: Select, plan: StatementPlan) -> None:
         """Raises StatementError for ranges that overlap."""
         self.table = table
         self.index = index
@@ -249,7 +249,7 @@ class _Reading:
 
 
 async def _search(
-    backend: Backend, call: Call, prepared: Prepared, reading: _Reading, position: bytes | None
+    backend: Backend, call: Call, prepared: BoundStatement, reading: _Reading, position: bytes | None
 ) -> dict[str, Any]:
     """Returns a page of a Query, of several, or of a Scan."""
     request, plan = call.request, reading.plan

@@ -20,19 +20,19 @@ from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
     NO_REASON,
     TOO_LARGE,
-    Action,
+    TransactAction,
 )
 from faradisc.errors import ResourceNotFoundException, TransactionCanceledException, ValidationException
 from faradisc.language.expressions.errors import KeyConditionError
 from faradisc.language.partiql import errors
 from faradisc.language.partiql.planner import check_key_type
-from faradisc.language.partiql.syntax import Delete, Exists, Insert, Update
+from faradisc.language.partiql.syntax import Delete, Exists, Insert, UpdateStatement
 from faradisc.limits import TRANSACTION_BYTES_MAX
 from faradisc.model.values.attribute import ORDERED_TYPES, Item, type_of
 from faradisc.model.values.size import item_size, value_size
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
-from faradisc.operations.statements import Prepared, prepare, write_of
+from faradisc.operations.statements import BoundStatement, prepare, write_of
 from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.transact_write_items import write_transaction
 
@@ -52,17 +52,17 @@ async def execute_transaction(backend: Backend, call: Call) -> dict[str, Any]:
     return await _write(backend, call, statements)
 
 
-def _check_statement(at: int, prepared: Prepared) -> None:
+def _check_statement(at: int, prepared: BoundStatement) -> None:
     """Raises StatementError for a statement that a transaction cannot contain."""
     statement = prepared.statement
     body = statement.body
-    if isinstance(body, Update | Delete) and body.returning is not None:
+    if isinstance(body, UpdateStatement | Delete) and body.returning is not None:
         raise errors.in_transaction(at, errors.TRANSACTION_RETURNING)
     if statement.source.index is not None:
         raise errors.in_transaction(at, errors.TRANSACTION_INDEX)
 
 
-def _check_table(at: int, prepared: Prepared, count: int) -> None:
+def _check_table(at: int, prepared: BoundStatement, count: int) -> None:
     """Raises ApiError for a missing table, and for a key value of a type that no key has."""
     body = prepared.statement.body
     if prepared.is_of_missing_table and isinstance(body, Insert):
@@ -83,7 +83,7 @@ def _check_table(at: int, prepared: Prepared, count: int) -> None:
 # --- Reads ---------------------------------------------------------------------------------------
 
 
-async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dict[str, Any]:
+async def _read(backend: Backend, call: Call, statements: list[BoundStatement]) -> dict[str, Any]:
     keys: list[Item] = []
     for at, prepared in enumerate(statements):
         try:
@@ -106,7 +106,7 @@ async def _read(backend: Backend, call: Call, statements: list[Prepared]) -> dic
 # --- Writes --------------------------------------------------------------------------------------
 
 
-async def _write(backend: Backend, call: Call, statements: list[Prepared]) -> dict[str, Any]:
+async def _write(backend: Backend, call: Call, statements: list[BoundStatement]) -> dict[str, Any]:
     requests = call.request["TransactStatements"]
     if sum([_payload(prepared) for prepared in statements]) > TRANSACTION_BYTES_MAX:
         raise ValidationException(TOO_LARGE)
@@ -132,12 +132,12 @@ def _fingerprint(requests: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _payload(prepared: Prepared) -> int:
+def _payload(prepared: BoundStatement) -> int:
     """Returns the bytes that a statement sends: the item of an INSERT, the values of any other."""
     return item_size(prepared.item) if prepared.item else sum(map(value_size, prepared.values.values()))
 
 
-def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:
+def _action(at: int, prepared: BoundStatement, request: dict[str, Any]) -> TransactAction:
     """Returns the action of a statement. Raises ValidationException for errors of the whole request."""
     returns_item = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     name, body = prepared.table_name, prepared.statement.body
@@ -152,18 +152,18 @@ def _action(at: int, prepared: Prepared, request: dict[str, Any]) -> Action:
     except ValidationException as rejection:
         if has_empty_key(_subject(prepared), prepared.table.schema):
             raise
-        return Action(name, None, returns_item, invalid=rejection)
-    return Action(name, write.change, returns_item, inserts=write.inserts)
+        return TransactAction(name, None, returns_item, invalid=rejection)
+    return TransactAction(name, write.change, returns_item, inserts=write.inserts)
 
 
-def _check_exists(at: int, prepared: Prepared) -> None:
+def _check_exists(at: int, prepared: BoundStatement) -> None:
     """Returns the check of an EXISTS, which reads one item. Raises StatementError."""
     one = prepared.one_item()
     if one is None or one[1] is None:
         raise errors.in_transaction(at, errors.TRANSACTION_EXISTS)
 
 
-def _subject(prepared: Prepared) -> Item:
+def _subject(prepared: BoundStatement) -> Item:
     """Returns the item or key of a write; {} when WHERE does not name it."""
     if prepared.item is not None:
         return prepared.item

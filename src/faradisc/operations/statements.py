@@ -56,7 +56,7 @@ from faradisc.language.partiql.syntax import (
     Returning,
     Select,
     Statement,
-    Update,
+    UpdateStatement,
     constant_value,
 )
 from faradisc.limits import NESTING_LEVELS_MAX
@@ -70,7 +70,7 @@ from faradisc.operations.update_item import UpdateStep, returned
 
 
 @dataclass(slots=True)
-class Prepared:
+class BoundStatement:
     """A statement with its parameters, after the checks that need no table."""
 
     statement: Statement
@@ -128,7 +128,7 @@ class Prepared:
         return None
 
 
-def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepared:
+def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> BoundStatement:
     """Prepares one statement of a request. Raises ValidationException."""
     parameters: list[AttributeValue] = request.get("Parameters", [])
     check_parameters(call, request)
@@ -143,10 +143,10 @@ def prepare(backend: Backend, call: Call, request: Mapping[str, Any]) -> Prepare
         raise errors.StatementError(errors.PARAMETER_COUNT)
     body = statement.body
     values = fill_templates(statement, parameters)
-    prepared = Prepared(
+    prepared = BoundStatement(
         statement, parameters, values, Conditions(statement.where, values), None, None, None, table
     )
-    if isinstance(body, Update):
+    if isinstance(body, UpdateStatement):
         prepared.update = bind_update(body, values)
     elif isinstance(body, Insert):
         item = fill_item(body.item, parameters)
@@ -244,7 +244,7 @@ class Write:
         return returned(mode, self.step, outcome)
 
 
-def write_of(prepared: Prepared, *, alone: bool = True) -> Write:
+def write_of(prepared: BoundStatement, *, alone: bool = True) -> Write:
     """Returns the change that a write statement makes. Raises ApiError.
 
     alone: not in a transaction, which has other words for key values of a wrong type.
@@ -269,7 +269,7 @@ def write_of(prepared: Prepared, *, alone: bool = True) -> Write:
     if alone:
         check_key_types(key, table.key)
     check_key(key, table.key)
-    if isinstance(body, Update):
+    if isinstance(body, UpdateStatement):
         step = UpdateStep(table, key, prepared.update)
         given = [action.operand for action in body.actions if isinstance(action.operand, Constant | ValueRef)]
         values = [constant_value(operand, prepared.values) for operand in given]
@@ -307,7 +307,7 @@ async def apply_write(backend: Backend, write: Write) -> Outcome:
     return await apply_change(backend.store, write.change)
 
 
-def reject_exists(prepared: Prepared) -> None:
+def reject_exists(prepared: BoundStatement) -> None:
     """Raises StatementError for EXISTS, which only transactions allow."""
     if isinstance(prepared.statement.body, Exists):
         raise errors.StatementError(errors.EXISTS_OUTSIDE)

@@ -21,7 +21,7 @@ from faradisc.capacity.controlplane import (
     is_decrease,
 )
 from faradisc.engine.tables.definition import checked_change, invalid
-from faradisc.engine.tables.state import TableState, Throughput
+from faradisc.engine.tables.state import TableState, UnitsState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, checked_maximum, checked_warm
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
@@ -136,7 +136,7 @@ class ThroughputUpdate:
 
     def _change_units(self, state: TableState) -> bool:
         changes: list[ThroughputChange] = []
-        by_name: dict[str | None, Throughput] = {}
+        by_name: dict[str | None, UnitsState] = {}
         if "ProvisionedThroughput" in self.request:
             asked = checked_change(self.request["ProvisionedThroughput"])
             by_name[None] = state.throughput
@@ -158,7 +158,7 @@ class ThroughputUpdate:
         return bool(changes)
 
     def _enter(
-        self, state: TableState, name: str | None, present: Throughput, change: ThroughputChange
+        self, state: TableState, name: str | None, present: UnitsState, change: ThroughputChange
     ) -> None:
         """The new units take effect when UPDATING ends; the time of the request shows at once (measured)."""
         higher = change.wanted[0] > change.present[0] or change.wanted[1] > change.present[1]
@@ -166,7 +166,7 @@ class ThroughputUpdate:
             present.last_increase_ns = self.now_ns
         if is_decrease(change.present, change.wanted):
             present.last_decrease_ns = self.now_ns
-        after = Throughput(
+        after = UnitsState(
             *change.wanted,
             last_increase_ns=present.last_increase_ns,
             last_decrease_ns=present.last_decrease_ns,
@@ -212,17 +212,17 @@ class ThroughputUpdate:
         return wanted
 
 
-def _filled(asked: AskedUnits, present: Throughput) -> tuple[int, int]:
+def _filled(asked: AskedUnits, present: UnitsState) -> tuple[int, int]:
     read, write = asked
     return present.read_units if read is None else read, present.write_units if write is None else write
 
 
-def _change_of(what: str, present: Throughput, wanted: tuple[int, int]) -> ThroughputChange:
+def _change_of(what: str, present: UnitsState, wanted: tuple[int, int]) -> ThroughputChange:
     units = (present.read_units, present.write_units)
     return ThroughputChange(what, units, wanted, DecreaseLog(list(present.decreases_ns)))
 
 
-def _check_differs(what: str, present: Throughput, wanted: tuple[int, int]) -> None:
+def _check_differs(what: str, present: UnitsState, wanted: tuple[int, int]) -> None:
     """The text is captured for a table; Assumed: that an index's differs in its name only."""
     if wanted != (present.read_units, present.write_units):
         return

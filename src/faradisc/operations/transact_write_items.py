@@ -24,11 +24,11 @@ from faradisc.engine.tables.change import (
 from faradisc.engine.tables.charging import ItemRead, charge_reads
 from faradisc.engine.tables.keys import check_key, has_empty_key
 from faradisc.engine.tables.table import Table
-from faradisc.engine.transactions.tokens import Sizes, Token
+from faradisc.engine.transactions.tokens import RequestToken, Sizes
 from faradisc.engine.transactions.writing import (
     DUPLICATE_TARGET,
     TOO_LARGE,
-    Action,
+    TransactAction,
     apply_transaction,
     reject_transaction,
 )
@@ -67,7 +67,7 @@ async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:
 
 
 async def write_transaction(
-    backend: Backend, call: Call, actions: list[Action], fingerprint: dict[str, Any]
+    backend: Backend, call: Call, actions: list[TransactAction], fingerprint: dict[str, Any]
 ) -> dict[str, Any]:
     """Executes the actions, once per ClientRequestToken, and returns the answer."""
     client_token = call.request.get("ClientRequestToken")
@@ -76,7 +76,7 @@ async def write_transaction(
         return _report(call, actions, outcomes)
     owner = backend.tables.namespace(call.region, call.account) or call.account
     encrypted = any(table.state.sealing is not None for table in call.tables)
-    token = Token.of(owner, client_token, fingerprint, hashed=encrypted)
+    token = RequestToken.of(owner, client_token, fingerprint, hashed=encrypted)
     tokens, clock = backend.tokens, backend.clock
     tokens.begin(token)
     try:
@@ -140,7 +140,7 @@ def _bind(call: Call, element: Mapping[str, Any]) -> _Bound:
     return _Bound(kind, members["TableName"], subject, members, update, condition)
 
 
-def _action(call: Call, bound: _Bound, table: Table) -> Action:
+def _action(call: Call, bound: _Bound, table: Table) -> TransactAction:
     """Returns the action of an element. Raises ValidationException for errors of the whole request."""
     kind, name, subject, condition = bound.kind, bound.table_name, bound.subject, bound.condition
     returns_item = bound.members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
@@ -155,19 +155,19 @@ def _action(call: Call, bound: _Bound, table: Table) -> Action:
             if is_too_large(table, subject, size):
                 raise _RequestRejected(PUT_TOO_LARGE)
             change = Change(table, subject, subject, condition, size=size)
-            return Action(name, change, returns_item)
+            return TransactAction(name, change, returns_item)
         if kind == "Update":
             step = UpdateStep(table, subject, bound.update)
             change = Change(table, subject, step, condition, too_large=UPDATE_TOO_LARGE, written=step.written)
-            return Action(name, change, returns_item)
+            return TransactAction(name, change, returns_item)
         new = keep if kind == "ConditionCheck" else None
-        return Action(name, Change(table, subject, new, condition), returns_item)
+        return TransactAction(name, Change(table, subject, new, condition), returns_item)
     except _RequestRejected:
         raise
     except ValidationException as rejection:
         if has_empty_key(subject, table.schema):
             raise
-        return Action(name, None, returns_item, invalid=rejection)
+        return TransactAction(name, None, returns_item, invalid=rejection)
 
 
 class _RequestRejected(ValidationException):
@@ -176,19 +176,19 @@ class _RequestRejected(ValidationException):
     code = "ValidationException"
 
 
-def _sizes(actions: list[Action], outcomes: list[Outcome]) -> list[tuple[str, int]]:
+def _sizes(actions: list[TransactAction], outcomes: list[Outcome]) -> list[tuple[str, int]]:
     return [
         (action.table_name, max(outcome.old.size_bytes, outcome.new_size))
         for action, outcome in zip(actions, outcomes, strict=True)
     ]
 
 
-def _report(call: Call, actions: list[Action], outcomes: list[Outcome]) -> dict[str, Any]:
+def _report(call: Call, actions: list[TransactAction], outcomes: list[Outcome]) -> dict[str, Any]:
     named = [(action.table_name, outcome) for action, outcome in zip(actions, outcomes, strict=True)]
     return report_writes(call, named, transaction=True)
 
 
-def _replayed(call: Call, actions: list[Action], sizes: Sizes) -> dict[str, Any]:
+def _replayed(call: Call, actions: list[TransactAction], sizes: Sizes) -> dict[str, Any]:
     """Returns the answer of a replay, which changes nothing and is charged as reads.
 
     Raises what a throttled read transaction raises.

@@ -23,7 +23,7 @@ from faradisc.errors import ONLY_OLD_VALUES, ValidationException
 from faradisc.limits import ECHO_CHARACTERS_MAX
 from faradisc.protocol.javatext import java_text
 from faradisc.protocol.overrides import ERRORS_MAX, TABLE_ARN_MAXIMUM, TABLE_NAME_MAXIMUM, Rules, Stage
-from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan
+from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, ShapeNode, ShapePlan
 
 _NOT_NULL = "Member must not be null"
 
@@ -31,7 +31,7 @@ _ELEMENTS_OF_A_LONG_LIST_MAX = 1000
 """A list that is too long is rejected anyway; this many of its elements are checked. Assumed."""
 
 
-def check(plan: Plan, request: dict[str, Any], *, older: bool) -> None:
+def check(plan: ShapePlan, request: dict[str, Any], *, older: bool) -> None:
     """Raises ValidationException with every constraint that `request` breaks, in the service's words.
 
     JSON types are already checked. older: what `serialization.normalise` has returned.
@@ -63,7 +63,7 @@ def check(plan: Plan, request: dict[str, Any], *, older: bool) -> None:
         errors.raise_any()
 
 
-def _check_newer(root: Node, rules: Rules, request: dict[str, Any]) -> None:
+def _check_newer(root: ShapeNode, rules: Rules, request: dict[str, Any]) -> None:
     wrong = rules.older_if_wrong
     if (
         wrong is not None
@@ -103,7 +103,7 @@ class _Errors:
         self._echoed = echoed
         self._of_names = of_names
 
-    def in_order(self, structure: Node) -> Iterable[str]:
+    def in_order(self, structure: ShapeNode) -> Iterable[str]:
         """Returns the names of a structure's members in the order of their errors."""
         members = structure.members
         first = self._rules.order if self._newer is self._rules.newer else ()
@@ -117,7 +117,7 @@ class _Errors:
         detected = "" if bare else f"{count} validation {noun} detected: "
         raise ValidationException(detected + "; ".join(self.found))
 
-    def member(self, structure: Node, name: str, values: dict[str, Any], path: str) -> None:
+    def member(self, structure: ShapeNode, name: str, values: dict[str, Any], path: str) -> None:
         """Checks one member of a structure. `path` ends in a dot or is empty."""
         node = structure.members[name]
         value = values.get(name)
@@ -147,7 +147,7 @@ class _Errors:
         if len(self.found) < ERRORS_MAX:
             self.found.append(text)
 
-    def _broken(self, node: Node, value: Any, path: str, constraint: str) -> None:
+    def _broken(self, node: ShapeNode, value: Any, path: str, constraint: str) -> None:
         """Adds an error in the form of its layer, if it is one of those to collect."""
         if self._newer:
             echoed = bool(node.enum) or (node.is_table and value != "")
@@ -162,7 +162,7 @@ class _Errors:
             return
         self._add(f"Value '{java_text(node, value)}' at '{path}' failed to satisfy constraint: {constraint}")
 
-    def _value(self, node: Node, value: Any, path: str) -> None:
+    def _value(self, node: ShapeNode, value: Any, path: str) -> None:
         if len(self.found) >= ERRORS_MAX or node.kind == ATTRIBUTE:
             return
         if self._of_names in (None, node.is_table) and not (self._newer and node.is_checked_later):
@@ -176,7 +176,7 @@ class _Errors:
         elif node.kind == "map" and not node.holds_attributes:
             self._map(node, value, path)
 
-    def _list(self, node: Node, value: list[Any], path: str) -> None:
+    def _list(self, node: ShapeNode, value: list[Any], path: str) -> None:
         assert node.element is not None
         if node.maximum is not None and len(value) > node.maximum:
             value = value[:_ELEMENTS_OF_A_LONG_LIST_MAX]
@@ -189,7 +189,7 @@ class _Errors:
             if len(self.found) >= ERRORS_MAX:
                 return
 
-    def _map(self, node: Node, value: dict[str, Any], path: str) -> None:
+    def _map(self, node: ShapeNode, value: dict[str, Any], path: str) -> None:
         element = node.element
         assert element is not None
         if node.key is not None and any(_breaks(node.key, key) for key in value):
@@ -222,7 +222,7 @@ class _Errors:
 # --- Constraints of one value --------------------------------------------------------------------
 
 
-def broken_constraints(node: Node, value: Any, *, newer: bool = True) -> Iterator[str]:
+def broken_constraints(node: ShapeNode, value: Any, *, newer: bool = True) -> Iterator[str]:
     """Yields the constraints that a value of the right type breaks, without those of its contents."""
     if node.is_table:
         yield from _broken_name(node, value, newer=newer)
@@ -240,7 +240,7 @@ def broken_constraints(node: Node, value: Any, *, newer: bool = True) -> Iterato
         yield _at_most(node, node.maximum)
 
 
-def _broken_name(node: Node, value: str, *, newer: bool) -> Iterator[str]:
+def _broken_name(node: ShapeNode, value: str, *, newer: bool) -> Iterator[str]:
     """Yields at most one in the newer layer, length and pattern in the older one, as in the captures."""
     assert node.minimum is not None
     assert node.maximum is not None
@@ -264,16 +264,16 @@ def _broken_name(node: Node, value: str, *, newer: bool) -> Iterator[str]:
         yield _pattern(node)
 
 
-def _pattern(node: Node) -> str:
+def _pattern(node: ShapeNode) -> str:
     return f"Member must satisfy regular expression pattern: {node.pattern}"
 
 
-def _breaks(node: Node, value: Any) -> bool:
+def _breaks(node: ShapeNode, value: Any) -> bool:
     """Whether a value breaks a constraint; a null does not, it is reported at its own path."""
     return value is not None and any(True for _ in broken_constraints(node, value))
 
 
-def _in_brackets(node: Node) -> str:
+def _in_brackets(node: ShapeNode) -> str:
     """Returns all constraints of a map's keys or values; the service lists all, whichever is broken."""
     listed = []
     if node.maximum is not None:
@@ -292,17 +292,17 @@ def _lower(name: str) -> str:
     return name[0].lower() + name[1:]
 
 
-def _enum(node: Node) -> str:
+def _enum(node: ShapeNode) -> str:
     return f"Member must satisfy enum value set: [{', '.join(node.enum)}]"
 
 
-def _at_least(node: Node, bound: int | None) -> str:
+def _at_least(node: ShapeNode, bound: int | None) -> str:
     return f"Member must have {_measure(node)} greater than or equal to {bound}"
 
 
-def _at_most(node: Node, bound: int | None) -> str:
+def _at_most(node: ShapeNode, bound: int | None) -> str:
     return f"Member must have {_measure(node)} less than or equal to {bound}"
 
 
-def _measure(node: Node) -> str:
+def _measure(node: ShapeNode) -> str:
     return "length" if node.kind in LENGTHS else "value"

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from faradisc.limits import ECHO_CHARACTERS_MAX
 from faradisc.model.values.java_order import MAP_BUCKETS_MIN, listed, text_hash
-from faradisc.protocol.plan import ATTRIBUTE, Node
+from faradisc.protocol.plan import ATTRIBUTE, ShapeNode
 
 _ATTRIBUTE_LEVELS_MAX: Final = 40
 """Of nested AttributeValues; deeper values, which no item may hold, are left out. Assumed."""
@@ -27,7 +27,7 @@ _ACTIONS: Final = frozenset(("ConditionCheck", "Put", "Delete", "Update", "Get")
 at the end."""
 
 
-def java_text(node: Node, value: Any) -> str:
+def java_text(node: ShapeNode, value: Any) -> str:
     """Returns the text of a value; takes O(the limit), whatever the size of the value."""
     writer = _Writer()
     writer.value(node, value)
@@ -39,7 +39,7 @@ class _Writer:
         self.parts: list[str] = []
         self._room = ECHO_CHARACTERS_MAX
 
-    def value(self, node: Node, value: Any) -> None:
+    def value(self, node: ShapeNode, value: Any) -> None:
         if value is None:
             self._write("null")
         elif node.kind == ATTRIBUTE:
@@ -60,7 +60,7 @@ class _Writer:
     def _scalar(self, value: Any) -> None:
         self._write(str(value) if type(value) is not bool else "true" if value else "false")
 
-    def _structure(self, node: Node, value: dict[str, Any]) -> None:
+    def _structure(self, node: ShapeNode, value: dict[str, Any]) -> None:
         self._write(node.shape + "(")
         for count, (name, member) in enumerate(node.members.items()):
             self._write(f"{', ' if count else ''}{name[0].lower()}{name[1:]}=")
@@ -116,6 +116,6 @@ class _Writer:
         self._write(f"java.nio.HeapByteBuffer[pos=0 lim={size} cap={size}]")
 
 
-def _element(node: Node) -> Node:
+def _element(node: ShapeNode) -> ShapeNode:
     assert node.element is not None
     return node.element

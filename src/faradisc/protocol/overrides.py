@@ -191,7 +191,7 @@ DEFAULT_RULES: Final = Rules()
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ModelFix:
     """The difference from the model for one member. None keeps the model's value."""
 
     minimum: int | None = None
@@ -203,13 +203,15 @@ class Change:
     """The member may be absent."""
 
 
-_TABLE_KEYS: Final = Change(maximum=2)
-_UNCHECKED: Final = Change(minimum=0, maximum=1 << 24, optional=True)
-_ATTRIBUTES_TO_GET: Final = Change(maximum=255)
+_TABLE_KEYS: Final = ModelFix(maximum=2)
+_UNCHECKED: Final = ModelFix(minimum=0, maximum=1 << 24, optional=True)
+_ATTRIBUTES_TO_GET: Final = ModelFix(maximum=255)
 
-MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
+MEMBERS: Final[Mapping[tuple[str, str], ModelFix]] = {
     # limits.md section 1: 3..255 on CreateTable.
-    ("CreateTableInput", "TableName"): Change(minimum=3, maximum=255, pattern=NAME_PATTERN, plain_name=True),
+    ("CreateTableInput", "TableName"): ModelFix(
+        minimum=3, maximum=255, pattern=NAME_PATTERN, plain_name=True
+    ),
     # new-features.md section 10: the service still has this maximum, except for GSIs; the model has not.
     ("CreateTableInput", "KeySchema"): _TABLE_KEYS,
     ("LocalSecondaryIndex", "KeySchema"): _TABLE_KEYS,
@@ -219,9 +221,9 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     ("Tag", "Value"): _UNCHECKED,
     ("TagKeyList", "member"): _UNCHECKED,
     # errors.md section 7: beyond it the deserialiser finds no integer.
-    ("SearchVectorsInput", "TopK"): Change(maximum=2**31 - 1),
+    ("SearchVectorsInput", "TopK"): ModelFix(maximum=2**31 - 1),
     # errors.md 6.10: an empty one is found by the operation.
-    ("ExportTableToPointInTimeInput", "TableArn"): Change(
+    ("ExportTableToPointInTimeInput", "TableArn"): ModelFix(
         minimum=0, maximum=TABLE_ARN_MAXIMUM, plain_name=True
     ),
     # limits.md section 3, legacy AttributesToGet.
@@ -230,9 +232,9 @@ MEMBERS: Final[Mapping[tuple[str, str], Change]] = {
     ("ScanInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
     ("KeysAndAttributes", "AttributesToGet"): _ATTRIBUTES_TO_GET,
     # limits.md section 4, `Limit`; errors.md section 9.
-    ("ListStreamsInput", "Limit"): Change(maximum=100),
-    ("DescribeStreamInput", "Limit"): Change(maximum=100),
-    ("GetRecordsInput", "Limit"): Change(maximum=1000),
+    ("ListStreamsInput", "Limit"): ModelFix(maximum=100),
+    ("DescribeStreamInput", "Limit"): ModelFix(maximum=100),
+    ("GetRecordsInput", "Limit"): ModelFix(maximum=1000),
 }
 
 MEMBER_ORDER: Final[Mapping[str, tuple[str, ...]]] = {

@@ -14,8 +14,8 @@ import re
 from dataclasses import dataclass, field
 
 from faradisc.protocol import overrides
-from faradisc.protocol.overrides import Change, Rules
-from faradisc.protocol.service_model import Operation, Shape
+from faradisc.protocol.overrides import ModelFix, Rules
+from faradisc.protocol.service_model import ModelOperation, Shape
 
 ATTRIBUTE = "attribute"
 """Kind of a node that holds one AttributeValue."""
@@ -25,7 +25,7 @@ LENGTHS = frozenset({"string", "list", "map", "blob"})
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class ShapeNode:
     """One position in a request. Bounds are inclusive; `enum` is in the order of messages."""
 
     shape: str
@@ -41,10 +41,10 @@ class Node:
     """The enumeration is one of the operation's own checks, except in the older layer."""
     is_table: bool = False
     """A table's name or ARN; the bounds are of names, see `overrides.TABLE_ARN_MAXIMUM`."""
-    members: dict[str, Node] = field(default_factory=dict)
+    members: dict[str, ShapeNode] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
-    key: Node | None = None
-    element: Node | None = None
+    key: ShapeNode | None = None
+    element: ShapeNode | None = None
 
     @property
     def holds_attributes(self) -> bool:
@@ -53,22 +53,22 @@ class Node:
 
 
 @dataclass(slots=True, eq=False)
-class Plan:
+class ShapePlan:
     operation: str
-    root: Node
+    root: ShapeNode
     rules: Rules
 
 
-def plan_of(operation: Operation) -> Plan:
+def plan_of(operation: ModelOperation) -> ShapePlan:
     """Returns the plan of an operation. Takes some hundred microseconds; the caller caches it."""
     rules = overrides.RULES.get(operation.name, overrides.DEFAULT_RULES)
-    return Plan(operation.name, _node(operation.input, None, rules), rules)
+    return ShapePlan(operation.name, _node(operation.input, None, rules), rules)
 
 
-def _node(shape: Shape, change: Change | None, rules: Rules) -> Node:
+def _node(shape: Shape, change: ModelFix | None, rules: Rules) -> ShapeNode:
     if shape.name == "AttributeValue":
-        return Node(shape.name, ATTRIBUTE)
-    node = Node(shape.name, shape.type, shape.minimum, shape.maximum, pattern=shape.pattern)
+        return ShapeNode(shape.name, ATTRIBUTE)
+    node = ShapeNode(shape.name, shape.type, shape.minimum, shape.maximum, pattern=shape.pattern)
     node.enum = _printed_enum(shape)
     node.is_checked_later = rules.newer and shape.name in overrides.CHECKED_LATER
     if shape.name == overrides.TABLE_NAME_SHAPE and not (change and change.plain_name):
@@ -84,7 +84,7 @@ def _node(shape: Shape, change: Change | None, rules: Rules) -> Node:
         name: _node(shape.members[name], overrides.MEMBERS.get((shape.name, name)), rules)
         for name in _report_order(shape)
     }
-    changed = {name: overrides.MEMBERS.get((shape.name, name), Change()) for name in shape.required}
+    changed = {name: overrides.MEMBERS.get((shape.name, name), ModelFix()) for name in shape.required}
     node.required = frozenset(name for name, each in changed.items() if not each.optional)
     if shape.element is not None:
         node.element = _node(shape.element, overrides.MEMBERS.get((shape.name, "member")), rules)
@@ -109,7 +109,7 @@ def _printed_enum(shape: Shape) -> tuple[str, ...]:
     )
 
 
-def _apply(change: Change, node: Node) -> None:
+def _apply(change: ModelFix, node: ShapeNode) -> None:
     if change.minimum is not None:
         node.minimum = change.minimum
     if change.maximum is not None:

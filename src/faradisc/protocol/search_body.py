@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final, NoReturn
 import orjson
 
 from faradisc.errors import SerializationException, ValidationException
-from faradisc.protocol.plan import ATTRIBUTE, Node
+from faradisc.protocol.plan import ATTRIBUTE, ShapeNode
 
 REQUIRED: Final = ("TableName", "IndexName", "SearchVector", "TopK")
 """The required members in the order of their errors."""
@@ -60,7 +60,7 @@ class _WrongType(SerializationException):
     text_member: ClassVar[str] = "message"
 
 
-def check(root: Node, body: bytes) -> None:
+def check(root: ShapeNode, body: bytes) -> None:
     """body: a JSON object. Raises SerializationException, ValidationException."""
     _Reader(body).request(root)
 
@@ -72,7 +72,7 @@ class _Reader:
         """The bytes read."""
         self._levels = 0
 
-    def request(self, root: Node) -> None:
+    def request(self, root: ShapeNode) -> None:
         found = set()
         for name in self._members():
             member = root.members.get(name)
@@ -85,7 +85,7 @@ class _Reader:
             if name not in found:
                 self._reject(ValidationException, f"missing field `{name}`")
 
-    def _value(self, node: Node) -> None:
+    def _value(self, node: ShapeNode) -> None:
         if node.kind == "list":
             assert node.element is not None
             for _ in self._elements():

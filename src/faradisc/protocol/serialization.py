@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn
 
 from faradisc.errors import SerializationException
 from faradisc.model.values.attribute import SET_TYPES
-from faradisc.protocol.plan import ATTRIBUTE, Node
+from faradisc.protocol.plan import ATTRIBUTE, ShapeNode
 
 _PACKAGE: Final = "com.amazonaws.dynamodb.v20120810."
 _STRUCTURE_NOT_EXPECTED: Final = "Start of structure or map found where not expected"
@@ -50,7 +50,7 @@ _JAVA_TYPES: Final = {
 _INTEGER_BITS: Final = {"integer": 31, "long": 63}
 
 
-def normalise(root: Node, request: dict[str, Any]) -> bool:
+def normalise(root: ShapeNode, request: dict[str, Any]) -> bool:
     """Checks every JSON type of a request; coerces in place. Raises SerializationException.
 
     Returns whether only the service's older layer reads it: a scalar was coerced, or an AttributeValue has
@@ -83,11 +83,11 @@ class _Reader:
     def __init__(self) -> None:
         self._older = False
 
-    def reads_older(self, root: Node, request: dict[str, Any]) -> bool:
+    def reads_older(self, root: ShapeNode, request: dict[str, Any]) -> bool:
         self._members(root, request)
         return self._older
 
-    def _members(self, node: Node, structure: dict[str, Any]) -> None:
+    def _members(self, node: ShapeNode, structure: dict[str, Any]) -> None:
         for name, raw in list(structure.items()):
             member = node.members.get(name)
             if raw is None or member is None:
@@ -95,7 +95,7 @@ class _Reader:
             else:
                 structure[name] = self._value(member, raw, in_collection=False)
 
-    def _value(self, node: Node, raw: Any, *, in_collection: bool) -> Any:
+    def _value(self, node: ShapeNode, raw: Any, *, in_collection: bool) -> Any:
         """Returns the value that replaces `raw`, which is not null."""
         kind = node.kind
         if kind == ATTRIBUTE:
@@ -120,7 +120,7 @@ class _Reader:
         self._older |= type(value) is not type(raw) or value != raw
         return value
 
-    def _elements(self, node: Node, collection: Any, keys: Any) -> None:
+    def _elements(self, node: ShapeNode, collection: Any, keys: Any) -> None:
         assert node.element is not None
         for key in keys:
             raw = collection[key]
@@ -164,13 +164,13 @@ def _expect_list(raw: Any) -> None:
         _reject(_STRUCTURE_NOT_EXPECTED if type(raw) is dict else _FIELD_TYPE)
 
 
-def _expect_map(node: Node, raw: Any) -> None:
+def _expect_map(node: ShapeNode, raw: Any) -> None:
     if type(raw) is dict:
         return
     _reject(f"Unrecognized collection type {_java_type(node)}" if type(raw) is list else _FIELD_TYPE)
 
 
-def _java_type(node: Node) -> str:
+def _java_type(node: ShapeNode) -> str:
     if node.kind in _JAVA_TYPES:
         return _JAVA_TYPES[node.kind]
     if node.element is None:

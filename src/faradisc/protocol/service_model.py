@@ -49,7 +49,7 @@ class Shape:
 
 
 @dataclass(slots=True, eq=False)
-class Operation:
+class ModelOperation:
     """One action of one service."""
 
     service: str
@@ -67,7 +67,7 @@ class Operation:
 @dataclass(slots=True, eq=False)
 class ServiceModel:
     service: str
-    operations: dict[str, Operation]
+    operations: dict[str, ModelOperation]
     exceptions: dict[str, Shape]
     """Every exception, by its name on the wire."""
 
@@ -81,7 +81,7 @@ def load(service: str) -> ServiceModel:
         _link(shapes[name], raw, shapes)
     prefix = document["metadata"].get("targetPrefix", "")  # the query protocol has none
     operations = {
-        name: Operation(
+        name: ModelOperation(
             service=service,
             name=name,
             target=f"{prefix}.{name}".encode(),
@@ -97,14 +97,14 @@ def load(service: str) -> ServiceModel:
 
 
 @cache
-def operations_by_target() -> dict[bytes, Operation]:
+def operations_by_target() -> dict[bytes, ModelOperation]:
     """Returns every operation of both services, by X-Amz-Target."""
     return {
         operation.target: operation for service in SERVICES for operation in load(service).operations.values()
     }
 
 
-def operation_of(target: bytes | None) -> Operation:
+def operation_of(target: bytes | None) -> ModelOperation:
     """Returns the operation of an X-Amz-Target, which is `<prefix of the service>.<Operation>` exactly.
 
     Raises UnknownOperationException, without text (errors.md section 5), if it is missing or unknown.
@@ -115,7 +115,7 @@ def operation_of(target: bytes | None) -> Operation:
     return operation
 
 
-def operation_named(name: str) -> Operation | None:
+def operation_named(name: str) -> ModelOperation | None:
     """Returns the operation of that name; the two services have no name in common."""
     for service in SERVICES:
         operation = load(service).operations.get(name)

@@ -29,8 +29,8 @@ from faradisc.protocol.overrides import (
     TABLE_NAME_MINIMUM,
     compile_pattern,
 )
-from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, Node, Plan, plan_of
-from faradisc.protocol.service_model import Operation
+from faradisc.protocol.plan import ATTRIBUTE, LENGTHS, ShapeNode, ShapePlan, plan_of
+from faradisc.protocol.service_model import ModelOperation
 
 FITS: Final = 0
 VALUES: Final = 1
@@ -79,7 +79,7 @@ class CheckedShape:
 
     __slots__ = ("fits", "operation", "plan")
 
-    def __init__(self, operation: Operation) -> None:
+    def __init__(self, operation: ModelOperation) -> None:
         self.operation = operation
         self.plan = plan_of(operation)
         self.fits = compile_plan(self.plan)
@@ -114,7 +114,7 @@ class CheckedShape:
         return Checked(values_ok=verdict == FITS, older=older)
 
 
-def compile_plan(plan: Plan) -> type_of_fits:
+def compile_plan(plan: ShapePlan) -> type_of_fits:
     writer = _Writer()
     source = writer.function(plan.root)
     exec(compile(source, f"<shape of {plan.operation}>", "exec"), writer.names)
@@ -134,7 +134,7 @@ class _Writer:
         self._lines: list[str] = []
         self._variables = 0
 
-    def function(self, root: Node) -> str:
+    def function(self, root: ShapeNode) -> str:
         self._lines = ["def fits(request, size, sizes):", "    verdict = 0"]
         self._structure(root, "request", 1)
         self._line(1, "return verdict")
@@ -152,7 +152,7 @@ class _Writer:
         self.names[name] = value
         return name
 
-    def _structure(self, node: Node, variable: str, depth: int) -> None:
+    def _structure(self, node: ShapeNode, variable: str, depth: int) -> None:
         """Writes code for the members of a variable that is known to be a dict."""
         get = f"get_{variable}"
         if node.members:
@@ -178,7 +178,7 @@ class _Writer:
         self._line(depth, f"{value} = {get}({name!r})")
         return value
 
-    def _value(self, node: Node, variable: str, depth: int) -> None:
+    def _value(self, node: ShapeNode, variable: str, depth: int) -> None:
         if node.kind == ATTRIBUTE:
             # Most values are strings, which are canonical without a call.
             is_string = (
@@ -202,13 +202,13 @@ class _Writer:
         self._line(depth, f"if {measured} < 0: verdict = {VALUES}")
         self._line(depth, f"else: sizes[id({variable})] = {measured}")
 
-    def _elements(self, node: Node, loop: str, depth: int) -> None:
+    def _elements(self, node: ShapeNode, loop: str, depth: int) -> None:
         assert node.element is not None
         element = self._variable()
         self._line(depth, loop.format(element))
         self._value(node.element, element, depth + 1)
 
-    def _map(self, node: Node, variable: str, depth: int) -> None:
+    def _map(self, node: ShapeNode, variable: str, depth: int) -> None:
         broken = "" if node.key is None else self._bounds(node.key, key := self._variable())
         if broken:
             self._line(depth, f"for {key} in {variable}:")
@@ -217,7 +217,7 @@ class _Writer:
             self._line(depth, f"if '' in {variable}: verdict = {VALUES}")
         self._elements(node, f"for {{}} in {variable}.values():", depth)
 
-    def _invalid(self, node: Node, variable: str) -> str:
+    def _invalid(self, node: ShapeNode, variable: str) -> str:
         """Returns an expression that is true when the value itself, without its contents, is invalid."""
         if node.kind in ("double", "float", "timestamp"):
             wrong_type = f"type({variable}) is not float and type({variable}) is not int"
@@ -228,7 +228,7 @@ class _Writer:
         bounds = self._bounds(node, variable)
         return f"{wrong_type} or {bounds}" if bounds else wrong_type
 
-    def _bounds(self, node: Node, variable: str) -> str:
+    def _bounds(self, node: ShapeNode, variable: str) -> str:
         """Returns an expression that is true when a value of the right type breaks a constraint, or ""."""
         if node.is_table:
             # Longer values are not added to is_table's cache.

@@ -65,7 +65,7 @@ REQUESTS_PER_TURN = 32
 _FAILED = HttpResponse(500, b"", None, None, None)
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     __slots__ = (
         "_discarded",
         "_held",

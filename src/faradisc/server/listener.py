@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from email.utils import formatdate
 
 from faradisc.clock import Clock
-from faradisc.server.connection import Connection
+from faradisc.server.connection import HttpConnection
 from faradisc.server.load import Load
 from faradisc.server.shared import Handler, Shared
 from faradisc.server.tls import TlsAcceptor
@@ -45,10 +45,10 @@ class Listener:
         if self._tls is not None:
             for each in sockets:
                 each.listen(BACKLOG)
-            self._tls.start(sockets, lambda: Connection(self.shared), self.shared.load)
+            self._tls.start(sockets, lambda: HttpConnection(self.shared), self.shared.load)
             return
         for each in sockets:
-            server = await loop.create_server(lambda: Connection(self.shared), sock=each, backlog=BACKLOG)
+            server = await loop.create_server(lambda: HttpConnection(self.shared), sock=each, backlog=BACKLOG)
             self._servers.append(server)
 
     async def drain(self, patience_s: float) -> None:

@@ -41,8 +41,8 @@ from faradisc.language.expressions.key_condition import KeyCondition
 from faradisc.language.expressions.parser import parse_condition, parse_projection, parse_update
 from faradisc.language.expressions.syntax import (
     Arithmetic,
-    Call,
     Condition,
+    FunctionCall,
     Junction,
     NameRef,
     Negation,
@@ -67,7 +67,7 @@ def show_operand(operand: Operand) -> str:
         return text[1:]
     if isinstance(operand, ValueRef):
         return operand.name
-    if isinstance(operand, Call):
+    if isinstance(operand, FunctionCall):
         return f"({' '.join([operand.name, *map(show_operand, operand.operands)])})"
     assert isinstance(operand, Arithmetic)
     return f"({' '.join([operand.operator, *map(show_operand, operand.operands)])})"

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from faradisc.capacity.autoscaling import (
-    Decision,
     Policy,
+    Rescale,
     Tracking,
     high_threshold,
     low_threshold,
@@ -30,9 +30,9 @@ class Scaled:
         self.tracking = Tracking(5, 1000, Policy(**settings))  # type: ignore[arg-type]
         self.decreases = DecreaseLog()
         self.minute = 0
-        self.decisions: list[Decision] = []
+        self.decisions: list[Rescale] = []
 
-    def minutes(self, count: int, per_second: float | Callable[[int], float]) -> list[Decision]:
+    def minutes(self, count: int, per_second: float | Callable[[int], float]) -> list[Rescale]:
         """Let minutes pass with a constant consumption, or one by minute. The decisions made."""
         made = []
         for i in range(count):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from faradisc.tools.console.changes import PathChange, applied, path_changes, path_text
-from faradisc.tools.console.staging import Conflict, StagedChange, Staging, resolve
+from faradisc.tools.console.staging import StagedChange, StagedConflict, Staging, resolve
 
 KEY: dict[str, Any] = {"pk": {"S": "a"}}
 
@@ -87,7 +87,7 @@ def test_a_conflict_is_settled_against_the_item_as_it_is_now(how: Any, after: An
     staging = Staging()
     staging.add_read([base])
     staging.stage(0, {**base, "x": number(2)})
-    conflict = Conflict(0, base, staging.changes[0].after, theirs)
+    conflict = StagedConflict(0, base, staging.changes[0].after, theirs)
     resolve(staging, conflict, how)
     assert staging.read[0] == theirs
     assert staging.changes == ({} if after is None else {0: StagedChange(theirs, {**KEY, **after})})
@@ -98,6 +98,6 @@ def test_a_change_of_an_item_that_was_deleted_meanwhile_becomes_a_new_one_or_non
         staging = Staging()
         staging.add_read([KEY])
         staging.stage(0, {**KEY, "x": number(2)})
-        resolve(staging, Conflict(0, KEY, staging.changes[0].after, None), how)  # type: ignore[arg-type]
+        resolve(staging, StagedConflict(0, KEY, staging.changes[0].after, None), how)  # type: ignore[arg-type]
         assert staging.changes == left
         assert bool(staging.read) == bool(left)

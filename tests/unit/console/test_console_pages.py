@@ -10,7 +10,7 @@ import pytest
 
 from faradisc.tools.advisor.definitions import Definition
 from faradisc.tools.advisor.traffic import Scans, TableTraffic
-from faradisc.tools.console.endpoint import Endpoint, Failure, Key
+from faradisc.tools.console.endpoint import Failure, Key, ServerEndpoint
 from faradisc.tools.console.entities import COLOURS, colour_of, entities, entity_name
 from faradisc.tools.console.failures import explained, place_in_words
 from faradisc.tools.console.health import TableHealth, worst_first
@@ -276,7 +276,7 @@ def test_scans_of_the_console_are_not_held_against_a_table() -> None:
 
 
 def test_the_console_counts_its_reads() -> None:
-    endpoint = Endpoint("http://127.0.0.1:9", "us-east-1", Key("a", "b"))
+    endpoint = ServerEndpoint("http://127.0.0.1:9", "us-east-1", Key("a", "b"))
     with pytest.raises(Failure):
         asyncio.run(endpoint.call("Scan", {"TableName": "seen"}))
     assert (endpoint.reads_since("Scan", "seen", 1), endpoint.reads_since("Scan", "other", 1)) == (1, 0)

@@ -13,14 +13,14 @@ from faradisc.language.partiql.binder import fill_templates
 from faradisc.language.partiql.columns import Columns
 from faradisc.language.partiql.errors import StatementError
 from faradisc.language.partiql.parser import parse_statement
-from faradisc.language.partiql.planner import Plan, complete_key, plan_of
+from faradisc.language.partiql.planner import StatementPlan, complete_key, plan_of
 from faradisc.language.partiql.token import decode_token, encode_token
 from faradisc.model.values.schema import KeySchema
 
 SCHEMA = KeySchema(("pk",), ("sk",), {"pk": "S", "sk": "N"})
 
 
-def planned(where: str, *parameters: Any) -> Plan:
+def planned(where: str, *parameters: Any) -> StatementPlan:
     statement = parse_statement(f"SELECT * FROM t WHERE {where}")
     return plan_of(statement.where, fill_templates(statement, parameters), SCHEMA)
 
@@ -37,19 +37,21 @@ def query(pk: str, operator: Any = None, *operands: int) -> KeyCondition:
     return KeyCondition((s(pk),), (), operator, tuple(map(n, operands)))
 
 
-def read(*ranges: KeyCondition | tuple[KeyCondition, ...], rest: Any = (), is_list: bool = False) -> Plan:
+def read(
+    *ranges: KeyCondition | tuple[KeyCondition, ...], rest: Any = (), is_list: bool = False
+) -> StatementPlan:
     selections = [each if isinstance(each, tuple) else (each,) for each in ranges]
-    return Plan(tuple(selections), rest, is_list)
+    return StatementPlan(tuple(selections), rest, is_list)
 
 
 PLANS = [
-    ("a = 1", Plan(None, (0,))),
-    ("sk = 1", Plan(None, (0,))),
-    ("pk > 'a'", Plan(None, (0,))),
-    ("begins_with(pk, 'a')", Plan(None, (0,))),
-    ("NOT pk = 'a'", Plan(None, (0,))),
-    ("pk = 'a' OR sk = 1", Plan(None, (0,))),
-    ("pk = a", Plan(None, (0,))),
+    ("a = 1", StatementPlan(None, (0,))),
+    ("sk = 1", StatementPlan(None, (0,))),
+    ("pk > 'a'", StatementPlan(None, (0,))),
+    ("begins_with(pk, 'a')", StatementPlan(None, (0,))),
+    ("NOT pk = 'a'", StatementPlan(None, (0,))),
+    ("pk = 'a' OR sk = 1", StatementPlan(None, (0,))),
+    ("pk = a", StatementPlan(None, (0,))),
     ("pk = 'a'", read(query("a"))),
     ("pk = 'a' AND pk = 'a'", read(query("a"))),
     ("pk = 'a' AND pk = 'b'", read()),
@@ -74,7 +76,7 @@ PLANS = [
 
 
 @pytest.mark.parametrize(("where", "plan"), PLANS, ids=[case[0] for case in PLANS])
-def test_plans(where: str, plan: Plan) -> None:
+def test_plans(where: str, plan: StatementPlan) -> None:
     assert planned(where) == plan
 
 

@@ -8,8 +8,8 @@ from faradisc.errors import ValidationException
 from faradisc.language.expressions.syntax import (
     Action,
     Arithmetic,
-    Call,
     Constant,
+    FunctionCall,
     Junction,
     Negation,
     Path,
@@ -28,7 +28,7 @@ from faradisc.language.partiql.syntax import (
     Returning,
     Select,
     Source,
-    Update,
+    UpdateStatement,
     template_ref,
 )
 
@@ -71,7 +71,7 @@ def test_insert() -> None:
 
 def test_update() -> None:
     body = parse_statement("UPDATE t SET a = b + ? REMOVE c[0] WHERE k = 1 RETURNING MODIFIED NEW *").body
-    assert isinstance(body, Update)
+    assert isinstance(body, UpdateStatement)
     assert body.actions == (
         Action("SET", A, Arithmetic("+", (B, template_ref(0)))),
         Action("REMOVE", Path(("c", 0))),
@@ -81,7 +81,7 @@ def test_update() -> None:
 
 def test_set_functions_are_actions_of_the_expression_language() -> None:
     body = parse_statement("UPDATE t SET a = set_add(a, <<2, 1>>), b = SET_DELETE(b, ?) WHERE k = 1").body
-    assert isinstance(body, Update)
+    assert isinstance(body, UpdateStatement)
     numbers = Constant({"NS": ["1", "2"]})
     assert body.actions == (Action("ADD", A, numbers), Action("DELETE", B, template_ref(0)))
     assert [(value, name) for value, name, _ in body.set_values] == [
@@ -131,7 +131,7 @@ CONDITIONS = [
     ("a IS NOT MISSING", [Predicate("attribute_exists", (A,))]),
     ("a IS NULL", [Predicate("attribute_type", (A, Constant({"S": "NULL"})))]),
     ("a IS NOT STRING", [Negation(Predicate("attribute_type", (A, Constant({"S": "S"}))))]),
-    ("size(a) > 1", [Predicate(">", (Call("size", (A,)), ONE))]),
+    ("size(a) > 1", [Predicate(">", (FunctionCall("size", (A,)), ONE))]),
     ("Begins_With(a, ?)", [Predicate("begins_with", (A, template_ref(0)))]),
     ("a = -1", [Predicate("=", (A, Constant({"N": "-1"})))]),
 ]

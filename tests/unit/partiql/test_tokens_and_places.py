@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faradisc.language.partiql.errors import StatementError
-from faradisc.language.partiql.lexer import Kind, location, tokens_of
+from faradisc.language.partiql.lexer import PartiqlKind, location, tokens_of
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
@@ -81,4 +81,4 @@ def test_places(text: str, place: str) -> None:
 
 def test_the_last_token_is_the_end() -> None:
     (end,) = tokens_of("-- nothing")
-    assert (end.kind, end.start, end.end) == (Kind.END, 10, 10)
+    assert (end.kind, end.start, end.end) == (PartiqlKind.END, 10, 10)

@@ -22,7 +22,7 @@ from faradisc.errors import SerializationException, ValidationException
 from faradisc.protocol import failures
 from faradisc.protocol.executor import Executor
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.protocol.plan import ATTRIBUTE, Node
+from faradisc.protocol.plan import ATTRIBUTE, ShapeNode
 from faradisc.protocol.service_model import operations_by_target
 from faradisc.protocol.shapes import SHAPE, CheckedShape
 from fixtures.searching import examples
@@ -73,12 +73,12 @@ SCALARS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-def documents(node: Node) -> st.SearchStrategy[Any]:
+def documents(node: ShapeNode) -> st.SearchStrategy[Any]:
     """Generates mostly values that fit the node, sometimes a null or anything else."""
     return st.one_of(*[_fitting(node)] * 12, st.none(), json_values)
 
 
-def _fitting(node: Node) -> st.SearchStrategy[Any]:
+def _fitting(node: ShapeNode) -> st.SearchStrategy[Any]:
     if node.kind == ATTRIBUTE:
         return attributes
     if node.kind == "structure":

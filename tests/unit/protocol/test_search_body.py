@@ -10,7 +10,7 @@ import pytest
 
 from faradisc.errors import ApiError
 from faradisc.protocol import search_body
-from faradisc.protocol.plan import Node, plan_of
+from faradisc.protocol.plan import ShapeNode, plan_of
 from faradisc.protocol.service_model import operation_named
 
 VALUE: dict[str, Any] = {"L": [{"M": {"a": {"S": 'x"}]\\'}, "b": {"NULL": True}}}, {"NS": ["1", "2"]}]}
@@ -35,7 +35,7 @@ MARK = "@@@"
 
 
 @pytest.fixture
-def root() -> Node:
+def root() -> ShapeNode:
     operation = operation_named("SearchVectors")
     assert operation is not None
     return plan_of(operation).root
@@ -79,14 +79,14 @@ def replaced(document: Any, path: tuple[Any, ...], value: Any) -> Any:
     return copy
 
 
-def test_a_body_without_mistake_is_read_to_its_end(root: Node) -> None:
+def test_a_body_without_mistake_is_read_to_its_end(root: ShapeNode) -> None:
     rng = random.Random(1)
     for _ in range(50):
         search_body.check(root, spaced(GOOD, rng).encode())
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_wrong_type_is_found_where_it_stands(root: Node, what: str) -> None:
+def test_a_wrong_type_is_found_where_it_stands(root: ShapeNode, what: str) -> None:
     """At its last byte, or at the last one before a list or an object."""
     rng = random.Random(what)
     paths = strings(GOOD)
@@ -105,7 +105,7 @@ def test_a_wrong_type_is_found_where_it_stands(root: Node, what: str) -> None:
 
 
 @pytest.mark.parametrize("levels", [20, 62, 63, 400])
-def test_a_value_of_more_levels_than_are_read_has_no_text(root: Node, levels: int) -> None:
+def test_a_value_of_more_levels_than_are_read_has_no_text(root: ShapeNode, levels: int) -> None:
     """The object, the map of values and two levels of JSON for each list."""
     value: Any = {"S": "x"}
     for _ in range(levels):

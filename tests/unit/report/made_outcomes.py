@@ -13,7 +13,7 @@ from faradisc.tools.planner.results.outcome import (
     EventRow,
     Headline,
     Headroom,
-    HotKey,
+    HotKeyResult,
     ItemCollection,
     ModeCost,
     PlanOutcome,
@@ -221,8 +221,8 @@ def scaling(samples: int, name: str = "Orders") -> ScalingTimeline:
 
 def hot_key(
     key: str = "2014-07-09", *, verdict: Literal["fits", "near", "isolated", "shard"] = "shard"
-) -> HotKey:
-    return HotKey(
+) -> HotKeyResult:
+    return HotKeyResult(
         "Orders",
         key,
         "W",

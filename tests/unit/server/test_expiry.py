@@ -9,7 +9,7 @@ import pytest
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.server import connection as limits
-from faradisc.server.connection import Connection
+from faradisc.server.connection import HttpConnection
 from faradisc.server.shared import Shared
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
@@ -56,7 +56,7 @@ class Scene:
         self.future: asyncio.Future[None] | None = None
         self.shared = Shared(self.handle)
         self.transport = Transport()
-        self.connection = Connection(self.shared)
+        self.connection = HttpConnection(self.shared)
         self.connection.connection_made(self.transport)  # type: ignore[arg-type]
 
     async def handle(self, request: HttpRequest) -> HttpResponse:

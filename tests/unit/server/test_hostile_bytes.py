@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
-from faradisc.server.connection import Connection
+from faradisc.server.connection import HttpConnection
 from faradisc.server.shared import Shared
 
 SEEDS = 1500
@@ -100,7 +100,7 @@ def mutated(chance: random.Random) -> bytes:
 def test_hostile_bytes_cause_no_exception(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     for each in range(seed, seed + 100):
         chance = random.Random(each)
-        connection = Connection(Shared(handle))
+        connection = HttpConnection(Shared(handle))
         transport: Any = Transport()
         connection.connection_made(transport)
         rest = mutated(chance)

@@ -8,7 +8,7 @@ import pytest
 
 from faradisc.auth.identity import Identity
 from faradisc.auth.policy.model import Policies, Principal
-from faradisc.auth.session_tokens import Session
+from faradisc.auth.session_tokens import RoleSession
 from faradisc.auth.sigv4 import Credential
 from faradisc.clock import ManualClock
 from faradisc.errors import InvalidSignatureException, ThrottlingException
@@ -126,7 +126,7 @@ def test_sessions_of_one_principal_have_the_rate_of_one_together() -> None:
     def by_session(asked: Any, service: str = "dynamodb", /) -> Credential:
         key = asked.headers[b"key"].decode()
         origin = "arn:aws:iam::1:user/alice" if key.startswith("a") else "arn:aws:iam::1:user/bob"
-        session = Session("secret", "role", 0, 1, name=key, origin=origin)
+        session = RoleSession("secret", "role", 0, 1, name=key, origin=origin)
         own = Principal(f"arn:aws:sts::1:assumed-role/r/{key}", "1", "session", key)
         return Credential(key, "", "us-east-1", service, (), Identity(own, Policies(), session))
 

@@ -13,13 +13,13 @@ from faradisc.engine.tables.indexes import STORAGE_OVERHEAD_BYTES, entry_change
 from faradisc.engine.tables.layout import Index
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
-from faradisc.model.values.schema import IndexSchema, KeySchema, Projection
+from faradisc.model.values.schema import IndexProjection, IndexSchema, KeySchema
 from faradisc.model.values.size import item_size
 
 TABLE_KEY = KeySchema(("p",), (), {"p": "S"})
 INDEX_KEY = KeySchema(("g",), ("s",), {"g": "S", "s": "N"})
 INDEX = Index(
-    IndexSchema("index", True, INDEX_KEY, Projection("INCLUDE", ("x",)), TABLE_KEY),
+    IndexSchema("index", True, INDEX_KEY, IndexProjection("INCLUDE", ("x",)), TABLE_KEY),
     Placement(2, 4, INDEX_KEY, TABLE_KEY),
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from faradisc.model.values import attribute, path
-from faradisc.model.values.schema import IndexSchema, KeySchema, Projection
+from faradisc.model.values.schema import IndexProjection, IndexSchema, KeySchema
 from faradisc.model.values.size import changed_item_size, item_size, value_size
 
 SIZES: list[tuple[dict[str, Any], int]] = [
@@ -123,12 +123,12 @@ ITEM: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("projection", "held"),
     [
-        (Projection("KEYS_ONLY"), "prghs"),
-        (Projection("INCLUDE", ("x", "gone")), "prghsx"),
-        (Projection("ALL"), "prghsxy"),
+        (IndexProjection("KEYS_ONLY"), "prghs"),
+        (IndexProjection("INCLUDE", ("x", "gone")), "prghsx"),
+        (IndexProjection("ALL"), "prghsxy"),
     ],
 )
-def test_what_an_index_entry_holds(projection: Projection, held: str) -> None:
+def test_what_an_index_entry_holds(projection: IndexProjection, held: str) -> None:
     index = IndexSchema("index", True, INDEX_KEY, projection, TABLE_KEY)
     assert set(index.entry_of(ITEM)) == set(held)
     assert index.all_key_names == ("g", "h", "s", "p", "r")
@@ -136,12 +136,12 @@ def test_what_an_index_entry_holds(projection: Projection, held: str) -> None:
 
 @pytest.mark.parametrize("name", ["g", "h", "s"])
 def test_an_item_without_one_key_attribute_is_not_in_the_index(name: str) -> None:
-    index = IndexSchema("index", True, INDEX_KEY, Projection("ALL"), TABLE_KEY)
+    index = IndexSchema("index", True, INDEX_KEY, IndexProjection("ALL"), TABLE_KEY)
     assert index.has(ITEM)
     assert not index.has({n: v for n, v in ITEM.items() if n != name})
 
 
 def test_a_key_named_by_table_and_index_stands_once() -> None:
     inverted = KeySchema(("r",), ("p",), {"p": "S", "r": "N"})
-    index = IndexSchema("inverted", True, inverted, Projection("KEYS_ONLY"), TABLE_KEY)
+    index = IndexSchema("inverted", True, inverted, IndexProjection("KEYS_ONLY"), TABLE_KEY)
     assert index.all_key_names == ("r", "p")

@@ -22,7 +22,7 @@ from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.engine.vectors.searching import Searched, Wanted
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
-from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.schema import IndexProjection, KeySchema
 from faradisc.model.values.size import item_size
 from faradisc.operations.backend import no_yield
 from faradisc.storage.api import Batch, Row
@@ -43,7 +43,7 @@ class World:
         hash_name = "h" if by_hash else None
         key = HASH if by_hash else KEY
         self.schema = VectorSchema(
-            "vec", True, key, Projection("ALL"), KEY, "e", 2, "EUCLIDEAN", hash_name, ("f",)
+            "vec", True, key, IndexProjection("ALL"), KEY, "e", 2, "EUCLIDEAN", hash_name, ("f",)
         )
         self.placement = Placement(RESOURCE, 4, key, KEY if by_hash else None)
 

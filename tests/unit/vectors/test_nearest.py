@@ -16,7 +16,7 @@ from faradisc.engine.vectors.block import Block
 from faradisc.engine.vectors.schema import Distance, VectorSchema
 from faradisc.engine.vectors.searching import score
 from faradisc.model.codec import item_record
-from faradisc.model.values.schema import KeySchema, Projection
+from faradisc.model.values.schema import IndexProjection, KeySchema
 from faradisc.model.values.size import item_size
 
 KEY = KeySchema(("p",), (), {"p": "S"})
@@ -37,7 +37,9 @@ SPREADS: dict[str, Callable[[random.Random], Vector]] = {
 
 def filled(distance: Distance, vectors: list[Vector]) -> tuple[Block, dict[bytes, tuple[float, ...]]]:
     """A block, and its vectors by row key: as 32-bit floats, like every entry."""
-    schema = VectorSchema("vec", True, KEY, Projection("ALL"), KEY, "e", len(vectors[0]), distance, None, ())
+    schema = VectorSchema(
+        "vec", True, KEY, IndexProjection("ALL"), KEY, "e", len(vectors[0]), distance, None, ()
+    )
     made, held = Block(schema), {}
     rows = []
     for number, vector in enumerate(vectors):

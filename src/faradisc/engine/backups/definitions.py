@@ -25,7 +25,7 @@ from faradisc.engine.tables.state import (
     Elements,
     IndexState,
     TableState,
-    Throughput,
+    UnitsState,
     VectorIndexState,
 )
 from faradisc.engine.tables.throughput_members import Maximum, checked_maximum
@@ -116,7 +116,7 @@ def _definition(
     stored: IndexState, units: tuple[int, int] = (0, 0), *, name: str | None = None
 ) -> IndexState:
     """Returns the definition of a restored index. name: another one than that of the source's."""
-    attributes, throughput = list(stored.non_key_attributes), Throughput(*units)
+    attributes, throughput = list(stored.non_key_attributes), UnitsState(*units)
     key = list(stored.key_schema)
     return IndexState(name or stored.name, UNASSIGNED, key, stored.projection, attributes, throughput)
 

@@ -65,7 +65,7 @@ log = logging.getLogger("faradisc.engine.backups")
 OWNER_JOB = "restore"
 
 
-class Target(NamedTuple):
+class NewTable(NamedTuple):
     """The table to create."""
 
     name: str
@@ -85,7 +85,7 @@ class Restores:
     # --- Beginning ---
 
     async def from_backup(
-        self, target: Target, backup: Backup, definition: TableDefinition, sealing: SealState | None
+        self, target: NewTable, backup: Backup, definition: TableDefinition, sealing: SealState | None
     ) -> Table:
         """Begins to restore a backup. sealing: encryption of the new table.
 
@@ -104,7 +104,7 @@ class Restores:
 
     async def from_past(
         self,
-        target: Target,
+        target: NewTable,
         source: Table,
         at_ns: int,
         definition: TableDefinition,
@@ -128,7 +128,7 @@ class Restores:
             raise recovery_is_off(source)
         return made
 
-    def check_target(self, target: Target) -> None:
+    def check_target(self, target: NewTable) -> None:
         """Raises TableAlreadyExistsException, TableInUseException if the name is taken."""
         present = self._catalog.tables.find(*target)
         if present is None:
@@ -148,7 +148,7 @@ class Restores:
 
     async def _begin(
         self,
-        target: Target,
+        target: NewTable,
         definition: TableDefinition,
         restored: Restored,
         sealing: SealState | None,

@@ -26,7 +26,7 @@ from faradisc.clock import Clock
 from faradisc.engine.exchange.bulk_outputs import Outputs, output_directory
 from faradisc.engine.exchange.checking import checked_item
 from faradisc.engine.exchange.intake import Intake, Step
-from faradisc.engine.exchange.object_reader import Source
+from faradisc.engine.exchange.object_reader import InputFormat
 from faradisc.engine.exchange.task_store import FAILED, Task, TaskStore
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.objects.api import BucketError, ObjectStorage, access_of
@@ -113,7 +113,7 @@ class _Run:
         self.outputs = outputs
         given = task.shown["InputS3Configuration"]
         self._bucket: str = given["S3Bucket"]
-        source = Source(given["InputFormat"], given.get("InputCompressionType", "NONE"))
+        source = InputFormat(given["InputFormat"], given.get("InputCompressionType", "NONE"))
         location = (self._bucket, given.get("S3KeyPrefix", ""))
         self.intake = Intake(
             storage.opened(access_of(given)), location, source, table, task.progress, sealers=sealers

@@ -21,7 +21,7 @@ from faradisc.engine.exchange.checking import checked_item
 from faradisc.engine.exchange.error_log import ErrorLog
 from faradisc.engine.exchange.intake import Intake, Step
 from faradisc.engine.exchange.locations import Locations
-from faradisc.engine.exchange.object_reader import Record, Source
+from faradisc.engine.exchange.object_reader import InputFormat, Record
 from faradisc.engine.exchange.task_store import IMPORT, Task, TaskStore
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.objects.api import access_of
@@ -151,11 +151,11 @@ class _Run:
             await store.flush()
 
 
-def source_of(shown: dict[str, Any]) -> Source:
+def source_of(shown: dict[str, Any]) -> InputFormat:
     """Returns how the objects of an ImportTable request are read."""
     options = shown.get("InputFormatOptions", {}).get("Csv", {})
     headers = options.get("HeaderList")
-    return Source(
+    return InputFormat(
         shown["InputFormat"],
         shown.get("InputCompressionType", "NONE"),
         options.get("Delimiter", ","),

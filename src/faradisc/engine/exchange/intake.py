@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, BinaryIO
 
-from faradisc.engine.exchange.object_reader import ObjectReader, Record, Source, keys_of
+from faradisc.engine.exchange.object_reader import InputFormat, ObjectReader, Record, keys_of
 from faradisc.engine.exchange.sealed_objects import opened
 from faradisc.engine.exchange.task_store import FAILED, TaskFailed
 from faradisc.engine.formats.compression import InputDamaged
@@ -49,7 +49,7 @@ class Intake:
         self,
         storage: ObjectStorage,
         location: tuple[str, str],
-        source: Source,
+        source: InputFormat,
         table: Table,
         progress: dict[str, Any],
         *,

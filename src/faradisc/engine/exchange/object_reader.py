@@ -20,7 +20,7 @@ Record = dict[str, Any] | Malformed
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputFormat:
     """How objects are read, as ImportTable and StartBulkPutItems specify it."""
 
     format: str
@@ -50,7 +50,7 @@ class KeyAttributes:
 class ObjectReader:
     """Reads one object; `bytes_read` counts its decompressed content."""
 
-    def __init__(self, file: BinaryIO, source: Source, keys: KeyAttributes) -> None:
+    def __init__(self, file: BinaryIO, source: InputFormat, keys: KeyAttributes) -> None:
         """keys: give attributes of CSV rows their types. The iterators raise InputDamaged and OSError."""
         self.bytes_read = 0
         self._bytes_at_last_record = 0

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from faradisc.engine.backups.definitions import AnyIndex
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
-from faradisc.engine.tables.state import UNASSIGNED, TableState, Throughput
+from faradisc.engine.tables.state import UNASSIGNED, TableState, UnitsState
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, Maximum
 
 
@@ -97,7 +97,7 @@ def _share_units(leader: TableState, state: TableState, theirs: Replica, own: Re
 
 
 def _wanted(
-    leader: Throughput, present: Throughput, their_read: int | None, own_read: int | None
+    leader: UnitsState, present: UnitsState, their_read: int | None, own_read: int | None
 ) -> tuple[int, int]:
     read, write = leader.units
     if not write:
@@ -107,7 +107,7 @@ def _wanted(
     return (present.read_units or read) if their_read is not None else read, write
 
 
-def _with(present: Throughput, units: tuple[int, int]) -> Throughput:
+def _with(present: UnitsState, units: tuple[int, int]) -> UnitsState:
     return replace(present, read_units=units[0], write_units=units[1])
 
 

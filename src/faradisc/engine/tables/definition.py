@@ -15,7 +15,7 @@ from faradisc.engine.tables.state import (
     Elements,
     IndexState,
     TableState,
-    Throughput,
+    UnitsState,
     VectorIndexState,
 )
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
@@ -322,7 +322,7 @@ def global_index(
         what = what if added else "ProvisionedThroughput is not"
         raise invalid(f"{what} specified for index: {definition.name}")
     else:
-        definition.throughput = Throughput(*checked_units(throughput, definition.name))
+        definition.throughput = UnitsState(*checked_units(throughput, definition.name))
     take_name(definition.name, names)
     definition.on_demand_maximum = checked_maximum(
         index.get("OnDemandThroughput"), billing_mode, None, definition.name

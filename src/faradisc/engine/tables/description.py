@@ -14,7 +14,7 @@ from faradisc.engine.streams.stream import stream_arn
 from faradisc.engine.tables.counted_sizes import UsageReader
 from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.replicas import describe_replicas
-from faradisc.engine.tables.state import Elements, Restored, TableState, Throughput, VectorIndexState
+from faradisc.engine.tables.state import Elements, Restored, TableState, UnitsState, VectorIndexState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import describe_maximum
 from faradisc.limits import REPLICA_OVERHEAD_BYTES
@@ -134,7 +134,7 @@ def described_key(elements: Elements) -> list[dict[str, str]]:
     return [{"AttributeName": name, "KeyType": kind} for name, kind in elements]
 
 
-def _shown(state: TableState, index: str | None, present: Throughput) -> Throughput:
+def _shown(state: TableState, index: str | None, present: UnitsState) -> UnitsState:
     """Returns the throughput that descriptions show: the new one while the table becomes provisioned."""
     if state.pending.billing_mode != "PROVISIONED":
         return present
@@ -142,7 +142,7 @@ def _shown(state: TableState, index: str | None, present: Throughput) -> Through
     return following or present
 
 
-def _throughput(throughput: Throughput, now_ns: int) -> dict[str, Any]:
+def _throughput(throughput: UnitsState, now_ns: int) -> dict[str, Any]:
     described: dict[str, Any] = {
         "NumberOfDecreasesToday": len(throughput.decreases_today(now_ns)),
         "ReadCapacityUnits": throughput.read_units,

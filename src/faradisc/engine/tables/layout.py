@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from faradisc.engine.tables.state import IndexState, TableState, Throughput, VectorIndexState
+from faradisc.engine.tables.state import IndexState, TableState, UnitsState, VectorIndexState
 from faradisc.engine.vectors.memory import IndexVectors, VectorMemory
 from faradisc.engine.vectors.schema import VectorSchema
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import Item
-from faradisc.model.values.schema import IndexSchema, KeySchema, Projection, TableSchema
+from faradisc.model.values.schema import IndexProjection, IndexSchema, KeySchema, TableSchema
 from faradisc.model.values.size import value_size
 from faradisc.storage.api import Batch, Part
 
@@ -25,7 +25,7 @@ class Index:
 
     schema: IndexSchema
     placement: Placement
-    throughput: Throughput | None = None
+    throughput: UnitsState | None = None
     """None for a local index, which uses the table's throughput."""
     status: str = "ACTIVE"
     """CREATING until its backfill is complete; DELETING while it is removed."""
@@ -94,7 +94,7 @@ class TableLayout:
 
     def _index(self, stored: IndexState, types: dict[str, str], *, is_global: bool) -> Index:
         key = KeySchema.of_elements(stored.key_schema, types)
-        projection = Projection(stored.projection, tuple(stored.non_key_attributes))
+        projection = IndexProjection(stored.projection, tuple(stored.non_key_attributes))
         schema = IndexSchema(stored.name, is_global, key, projection, self.key)
         placement = Placement(stored.resource, self.state.slots, key, self.key, self.hashed_keys)
         return Index(schema, placement, stored.throughput if is_global else None, stored.status)
@@ -108,7 +108,7 @@ class TableLayout:
             stored.name,
             True,
             key,
-            Projection(stored.projection, tuple(stored.non_key_attributes)),
+            IndexProjection(stored.projection, tuple(stored.non_key_attributes)),
             self.key,
             stored.vector_attribute,
             stored.dimensions,

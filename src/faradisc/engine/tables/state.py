@@ -55,7 +55,7 @@ def _pairs(elements: Sequence[Sequence[str]]) -> Elements:
 
 
 @dataclass(slots=True)
-class Throughput:
+class UnitsState:
     """Provisioned units of a table or global index; zeros when on demand."""
 
     read_units: int = 0
@@ -83,7 +83,7 @@ class IndexState:
     key_schema: Elements
     projection: ProjectionKind
     non_key_attributes: list[str]
-    throughput: Throughput = field(default_factory=Throughput)
+    throughput: UnitsState = field(default_factory=UnitsState)
     on_demand_maximum: Maximum = field(default_factory=NO_MAXIMUM.copy)
     warm: tuple[int, int] | None = None
     """Warm throughput at creation."""
@@ -95,7 +95,7 @@ class IndexState:
     def from_json(cls, stored: Mapping[str, Any]) -> IndexState:
         index = cls(**stored)
         index.key_schema = _pairs(stored["key_schema"])
-        index.throughput = Throughput(**stored["throughput"])
+        index.throughput = UnitsState(**stored["throughput"])
         return index
 
 
@@ -230,9 +230,9 @@ class Pending:
 
     billing_mode: str | None = None
     ever_on_demand_ns: int | None = None
-    throughput: Throughput | None = None
+    throughput: UnitsState | None = None
     on_demand_maximum: Maximum | None = None
-    index_throughput: dict[str, Throughput] = field(default_factory=dict)
+    index_throughput: dict[str, UnitsState] = field(default_factory=dict)
     index_maximum: dict[str, Maximum] = field(default_factory=dict)
     table_class: str | None = None
     stream: str | None = None
@@ -244,9 +244,9 @@ class Pending:
     def from_json(cls, stored: Mapping[str, Any]) -> Pending:
         pending = cls(**stored)
         if stored.get("throughput") is not None:
-            pending.throughput = Throughput(**stored["throughput"])
+            pending.throughput = UnitsState(**stored["throughput"])
         indexes = stored.get("index_throughput", {})
-        pending.index_throughput = {name: Throughput(**each) for name, each in indexes.items()}
+        pending.index_throughput = {name: UnitsState(**each) for name, each in indexes.items()}
         return pending
 
 
@@ -269,7 +269,7 @@ class TableState:
     global_indexes: list[IndexState]
     billing_mode: str
     ever_on_demand_ns: int | None
-    throughput: Throughput
+    throughput: UnitsState
     status: str
     status_until_ns: int
     on_demand_switches_ns: list[int] = field(default_factory=list)
@@ -410,7 +410,7 @@ class TableState:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> TableState:
         state = cls(**_from_stored(stored))
-        state.throughput = Throughput(**stored["throughput"])
+        state.throughput = UnitsState(**stored["throughput"])
         state.definitions = _pairs(stored["definitions"])
         state.key_schema = _pairs(stored["key_schema"])
         state.local_indexes = [IndexState.from_json(each) for each in stored["local_indexes"]]

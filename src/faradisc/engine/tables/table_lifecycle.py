@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from faradisc.engine.tables.definition import TableDefinition
-from faradisc.engine.tables.state import UNASSIGNED, TableState, Throughput
+from faradisc.engine.tables.state import UNASSIGNED, TableState, UnitsState
 from faradisc.errors import ResourceInUseException
 
 IN_USE = "Attempt to change a resource which is still in use: "
@@ -46,7 +46,7 @@ def new_table(
         billing_mode=definition.billing_mode,
         ever_on_demand_ns=created_ns if on_demand else None,
         on_demand_switches_ns=[created_ns] if on_demand else [],
-        throughput=Throughput(*definition.units),
+        throughput=UnitsState(*definition.units),
         on_demand_maximum=definition.maximum,
         warm=list(definition.warm) if definition.warm is not None else None,
         status="CREATING",

@@ -62,7 +62,7 @@ class Tokens:
         self._next_expiry_ns = 0
         """No token expires before this time; 0: not known."""
 
-    def begin(self, token: Token) -> None:
+    def begin(self, token: RequestToken) -> None:
         """Reserves a token until `end`, before anything is looked up or executed under it.
 
         Raises TransactionInProgressException.
@@ -71,10 +71,10 @@ class Tokens:
             raise TransactionInProgressException
         self._running.add(token.key)
 
-    def end(self, token: Token) -> None:
+    def end(self, token: RequestToken) -> None:
         self._running.discard(token.key)
 
-    async def find(self, token: Token, now_ns: int, beside: Iterable[Part] = ()) -> Sizes | None:
+    async def find(self, token: RequestToken, now_ns: int, beside: Iterable[Part] = ()) -> Sizes | None:
         """Returns the sizes of the transaction that was completed under this token within the window, if
         any.
 
@@ -87,7 +87,7 @@ class Tokens:
                     return done
         return await self._find(token, token.part, now_ns)
 
-    async def _find(self, token: Token, part: Part, now_ns: int) -> Sizes | None:
+    async def _find(self, token: RequestToken, part: Part, now_ns: int) -> Sizes | None:
         token.found, other = await self._store.get(part, (token.key, token.other_key), for_update=True)
         row = token.found or other
         if row is None:
@@ -100,7 +100,7 @@ class Tokens:
             raise IdempotentParameterMismatchException
         return [(name, size) for name, size in stored["sizes"]]
 
-    async def batch(self, token: Token, sizes: Sizes, now_ns: int) -> Batch:
+    async def batch(self, token: RequestToken, sizes: Sizes, now_ns: int) -> Batch:
         """Returns a batch that stores the token, to be committed with the transaction. It checks the row that
         `find` has found. Raises Stale when another node has used the token since: find it again."""
         expires_ns = now_ns + IDEMPOTENCY_WINDOW_S * 1_000_000_000
@@ -152,7 +152,7 @@ def expiry_key(expires_ns: int, key: bytes) -> bytes:
 
 
 @dataclass(slots=True)
-class Token:
+class RequestToken:
     """A ClientRequestToken with the fingerprint of its request."""
 
     key: bytes
@@ -165,7 +165,7 @@ class Token:
     """Where it is."""
 
     @classmethod
-    def of(cls, owner: str, token: str, request: dict[str, Any], *, hashed: bool = False) -> Token:
+    def of(cls, owner: str, token: str, request: dict[str, Any], *, hashed: bool = False) -> RequestToken:
         """owner: account and region of the transaction; the same token of another owner is another token.
         request: the parameters that must be equal when the token is used again. hashed: store a hash of it.
         """

@@ -44,7 +44,7 @@ NO_REASON: dict[str, Any] = {"Code": "None"}
 
 
 @dataclass(slots=True)
-class Action:
+class TransactAction:
     """One action of a transaction. invalid: the error it had before any item was read."""
 
     table_name: str
@@ -64,7 +64,7 @@ def cancelled_by_one(
     return TransactionCanceledException(reasons)
 
 
-def _condition_reason(failed: ConditionFailed, action: Action) -> dict[str, Any]:
+def _condition_reason(failed: ConditionFailed, action: TransactAction) -> dict[str, Any]:
     reason: dict[str, Any] = {
         "Code": "ConditionalCheckFailed",
         "Message": ConditionalCheckFailedException.default_text,
@@ -79,7 +79,7 @@ def _condition_reason(failed: ConditionFailed, action: Action) -> dict[str, Any]
 
 async def apply_transaction(
     store: Store,
-    actions: Sequence[Action],
+    actions: Sequence[TransactAction],
     token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
     conflicts: ConflictInjector | None = None,
 ) -> list[Outcome]:
@@ -110,7 +110,7 @@ async def apply_transaction(
 
 async def _attempt(
     store: Store,
-    actions: Sequence[Action],
+    actions: Sequence[TransactAction],
     changes: Sequence[Change],
     token_batch: Callable[[list[Outcome]], Awaitable[Batch]] | None,
     *,

@@ -30,9 +30,10 @@ from faradisc.language.expressions.operands import (
 )
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.predicates import Bound, Reader, Test
+from faradisc.language.expressions.syntax import Condition as ConditionTree
 from faradisc.language.expressions.syntax import (
-    Call,
     Constant,
+    FunctionCall,
     Junction,
     Negation,
     Operand,
@@ -42,7 +43,6 @@ from faradisc.language.expressions.syntax import (
     Truth,
     ValueRef,
 )
-from faradisc.language.expressions.syntax import Condition as ConditionTree
 from faradisc.model.values.attribute import Item
 
 ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
@@ -174,7 +174,7 @@ def resolve(operand: Operand, placeholders: Placeholders) -> Resolved:
         return operand.value
     if isinstance(operand, Truth):
         return BoundTruth(_bind_program(operand.program, placeholders))
-    assert isinstance(operand, Call)
+    assert isinstance(operand, FunctionCall)
     if operand.name != "size":
         return BoundTruth(_bind_predicate(Predicate(operand.name, operand.operands), placeholders))
     operands = []
@@ -267,7 +267,7 @@ def _shape_of(parsed: ParsedCondition, placeholders: Placeholders) -> tuple[Node
 def _prepared(node: Predicate, placeholders: Placeholders) -> Node:
     """Returns a predicate bound as far as it needs no values."""
     slots = [(i, operand.name) for i, operand in enumerate(node.operands) if type(operand) is ValueRef]
-    if any(type(operand) is Call for operand in node.operands):
+    if any(type(operand) is FunctionCall for operand in node.operands):
         return node
     if not slots:
         return _bind_predicate(node, placeholders)

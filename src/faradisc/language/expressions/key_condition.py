@@ -23,7 +23,15 @@ from faradisc.language.expressions.binder import Placeholders
 from faradisc.language.expressions.condition import check_predicate, resolve
 from faradisc.language.expressions.errors import ExpressionError, KeyConditionError
 from faradisc.language.expressions.parser import parse_condition
-from faradisc.language.expressions.syntax import Call, Condition, Junction, Negation, Operand, Path, Predicate
+from faradisc.language.expressions.syntax import (
+    Condition,
+    FunctionCall,
+    Junction,
+    Negation,
+    Operand,
+    Path,
+    Predicate,
+)
 from faradisc.limits import GSI_HASH_ATTRIBUTES_MAX, GSI_RANGE_ATTRIBUTES_MAX
 from faradisc.model.values.attribute import AttributeValue
 from faradisc.model.values.schema import KeySchema
@@ -183,7 +191,7 @@ def _key_index(node: Predicate) -> int:
             if len(operand.steps) > 1:
                 raise KeyConditionError(errors.NESTED_KEY_ATTRIBUTE)
             found = index
-        elif isinstance(operand, Call):
+        elif isinstance(operand, FunctionCall):
             raise KeyConditionError(errors.NESTED_KEY_OPERATION)
     if found is None:
         raise KeyConditionError(errors.NO_KEY_IN_CONDITION)

@@ -27,8 +27,8 @@ from faradisc.language.expressions.lexer import Kind, Token, syntax_error, token
 from faradisc.language.expressions.syntax import (
     Action,
     Arithmetic,
-    Call,
     Condition,
+    FunctionCall,
     NameRef,
     Operand,
     Parsed,
@@ -175,7 +175,7 @@ class _Parser:
                 return self._call()
         return self._path()
 
-    def _call(self) -> Call:
+    def _call(self) -> FunctionCall:
         if self._call_depth >= CALL_DEPTH_MAX:
             raise self._syntax_error()
         name = self._advance().text
@@ -196,7 +196,7 @@ class _Parser:
         if name not in self.FUNCTIONS:
             self._note(self._unknown_function(name))
         self._note_misused(operands)
-        return Call(name, tuple(operands))
+        return FunctionCall(name, tuple(operands))
 
     @staticmethod
     def _unknown_function(name: str) -> ExpressionError:
@@ -284,7 +284,7 @@ class _ConditionParser(_Parser, ConnectiveParser):
                 operands.append(self._enclosed_operand())
             self.expect(")")
             return self._predicate("IN", operands), False
-        if isinstance(operand, Call):
+        if isinstance(operand, FunctionCall):
             if operand.name == "size":
                 self._note(errors.MisusedFunction(name="size"))
             return Predicate(operand.name, operand.operands), enclosed
@@ -296,7 +296,7 @@ class _ConditionParser(_Parser, ConnectiveParser):
 
     def _note_misused(self, operands: list[Operand]) -> None:
         for operand in operands:
-            if isinstance(operand, Call) and operand.name != "size":
+            if isinstance(operand, FunctionCall) and operand.name != "size":
                 self._note(errors.MisusedFunction(name=operand.name))
 
 

@@ -59,7 +59,7 @@ class Constant:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """A function used as an operand: `size` in conditions, `if_not_exists`, `list_append` in updates.
 
     In PartiQL any function of conditions: it is a BOOL then.
@@ -83,7 +83,7 @@ class Truth:
     """All nodes, each after its parts."""
 
 
-Operand: TypeAlias = Path | ValueRef | Constant | Call | Arithmetic | Truth
+Operand: TypeAlias = Path | ValueRef | Constant | FunctionCall | Arithmetic | Truth
 
 
 @dataclass(frozen=True, slots=True)

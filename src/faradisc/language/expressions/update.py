@@ -29,8 +29,8 @@ from faradisc.language.expressions.path_tree import PathTree, check_parent, rewr
 from faradisc.language.expressions.syntax import (
     Action,
     Arithmetic,
-    Call,
     Constant,
+    FunctionCall,
     Operand,
     ParsedUpdate,
     Path,
@@ -231,7 +231,7 @@ def _charge_of(actions: Sequence[Action], placeholders: Placeholders) -> tuple[i
             elif isinstance(operand, Path):
                 source = placeholders.path(operand)
                 total += 1 + _steps_size(source) + 14 * len(source)
-            elif isinstance(operand, Arithmetic | Call):
+            elif isinstance(operand, Arithmetic | FunctionCall):
                 operator = operand.operator if isinstance(operand, Arithmetic) else operand.name
                 total += _BYTES_OF_OPERATOR[operator]
                 waiting.extend(operand.operands)

@@ -17,7 +17,15 @@ from faradisc.errors import ValidationException
 from faradisc.language.expressions import errors
 from faradisc.language.expressions.binder import Placeholders
 from faradisc.language.expressions.errors import ExpressionError, UpdateError
-from faradisc.language.expressions.syntax import Action, Arithmetic, Call, Constant, Operand, Path, ValueRef
+from faradisc.language.expressions.syntax import (
+    Action,
+    Arithmetic,
+    Constant,
+    FunctionCall,
+    Operand,
+    Path,
+    ValueRef,
+)
 from faradisc.model.values import number
 from faradisc.model.values import path as paths
 from faradisc.model.values.attribute import SET_TYPES, AttributeValue, Item, sorted_set, type_of
@@ -102,7 +110,7 @@ class ActionCompiler:
                 return value
 
             return read
-        if isinstance(operand, Call):
+        if isinstance(operand, FunctionCall):
             if operand.name == "if_not_exists":
                 return self._if_not_exists(operand)
             return self._list_append(operand)
@@ -115,7 +123,7 @@ class ActionCompiler:
         constant = operand.value
         return lambda old, values: constant
 
-    def _if_not_exists(self, call: Call) -> Compute:
+    def _if_not_exists(self, call: FunctionCall) -> Compute:
         operands = list(map(self._operand, call.operands))
         if len(operands) != 2:
             return self._fail(lambda: errors.OperandCount(operator=call.name, count=len(operands)))
@@ -130,7 +138,7 @@ class ActionCompiler:
 
         return compute
 
-    def _list_append(self, call: Call) -> Compute:
+    def _list_append(self, call: FunctionCall) -> Compute:
         operands = list(map(self._operand, call.operands))
         if len(operands) != 2:
             return self._fail(lambda: errors.OperandCount(operator=call.name, count=len(operands)))

@@ -16,8 +16,8 @@ from typing import Literal
 from faradisc.language.expressions.syntax import (
     Action,
     Arithmetic,
-    Call,
     Constant,
+    FunctionCall,
     Operand,
     Path,
     ValueRef,
@@ -27,7 +27,7 @@ from faradisc.language.partiql import errors
 from faradisc.language.partiql.conditions import OPERAND_DEPTH_MAX, count_operators
 from faradisc.language.partiql.paths import path_of
 from faradisc.language.partiql.syntax import Value
-from faradisc.language.partiql.tree import Node
+from faradisc.language.partiql.tree import TreeNode
 from faradisc.language.partiql.values import VALUES, Reading
 
 _FUNCTIONS = frozenset({"if_not_exists", "list_append"})
@@ -46,7 +46,7 @@ class Changes:
         self.actions: list[Action] = []
         self.set_values: list[SetValue] = []
 
-    def add(self, node: Node) -> None:
+    def add(self, node: TreeNode) -> None:
         """Reads a clause. Raises ValidationException."""
         if node.kind == "remove":
             self.actions.append(Action("REMOVE", Path(path_of(node.parts[0], self._reading))))
@@ -56,7 +56,7 @@ class Changes:
             raise errors.StatementError(errors.UNSUPPORTED_OPERATION.format(name="Insert"))  # assumed
         count_operators(self._operators)
 
-    def _assignment(self, node: Node) -> Action:
+    def _assignment(self, node: TreeNode) -> Action:
         target, value = node.parts
         path = Path(path_of(target, self._reading))
         if value.kind == "call" and value.token.text.lower() in _SET_FUNCTIONS:
@@ -71,13 +71,13 @@ class Changes:
         left, right = map(self._term, value.parts)
         return Action("SET", path, Arithmetic(sign, (left, right)))
 
-    def _term(self, node: Node) -> Operand:
+    def _term(self, node: TreeNode) -> Operand:
         if node.kind == "op":
             # Assumed: one operation per assignment, as in update expressions.
             raise self._reading.error(errors.UNSUPPORTED_OPERATOR, node.token)
         return self._operand(node)
 
-    def _operand(self, node: Node, depth: int = 0) -> Operand:
+    def _operand(self, node: TreeNode, depth: int = 0) -> Operand:
         if node.kind in ("name", "path"):
             return Path(path_of(node, self._reading))
         if node.kind in VALUES:
@@ -90,9 +90,9 @@ class Changes:
         name = node.token.text.lower()
         if name not in _FUNCTIONS:
             raise self._reading.error(errors.UNRECOGNIZED_FUNCTION, node.token, name=name)
-        return Call(name, tuple([self._operand(part, depth + 1) for part in node.parts]))
+        return FunctionCall(name, tuple([self._operand(part, depth + 1) for part in node.parts]))
 
-    def _set_function(self, node: Node, target: Path) -> Action:
+    def _set_function(self, node: TreeNode, target: Path) -> Action:
         self._operators += 1
         token = node.token
         name, verb = token.text.upper(), _SET_FUNCTIONS[token.text.lower()]

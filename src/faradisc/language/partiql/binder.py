@@ -147,7 +147,7 @@ def spread_list(value: AttributeValue) -> list[AttributeValue]:
 # --- Updates -------------------------------------------------------------------------------------
 
 
-def bind_update(update: syntax.Update, values: Values) -> Update:
+def bind_update(update: syntax.UpdateStatement, values: Values) -> Update:
     """Raises ValidationException."""
     for value, function, at in update.set_values:
         if type_of(syntax.constant_value(value, values)) not in SET_TYPES:

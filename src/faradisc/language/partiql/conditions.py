@@ -17,9 +17,9 @@ from faradisc.errors import ValidationException
 from faradisc.language.expressions import errors as expression_errors
 from faradisc.language.expressions.key_condition import MIRRORED, RANGE_OPERATORS
 from faradisc.language.expressions.syntax import (
-    Call,
     Condition,
     Constant,
+    FunctionCall,
     Junction,
     Negation,
     Operand,
@@ -33,7 +33,7 @@ from faradisc.language.partiql import errors
 from faradisc.language.partiql.keywords import TYPE_ALIASES, TYPES
 from faradisc.language.partiql.paths import path_of
 from faradisc.language.partiql.syntax import Clause, Conjunct, Value, Where
-from faradisc.language.partiql.tree import Node, Rule, run
+from faradisc.language.partiql.tree import Rule, TreeNode, run
 from faradisc.language.partiql.values import VALUES, Reading
 from faradisc.limits import EXPRESSION_OPERATORS_MAX
 
@@ -55,7 +55,7 @@ _TYPES = {
 """Types after IS that can be tested. Source: errors.md section 8."""
 
 
-def where_of(node: Node, reading: Reading) -> Where:
+def where_of(node: TreeNode, reading: Reading) -> Where:
     """Returns the conjuncts of an expression. Raises ValidationException."""
     reader = _WhereReader(reading)
     tree = run(reader.condition(node))
@@ -86,7 +86,7 @@ class _WhereReader:
 
     # --- Conditions ---
 
-    def condition(self, node: Node, depth: int = 0) -> Rule[Condition]:
+    def condition(self, node: TreeNode, depth: int = 0) -> Rule[Condition]:
         """Reads a condition. Yields the conditions inside, which may be nested up to the operator limit."""
         word = node.token.upper
         if node.kind == "op" and word in ("AND", "OR", "NOT"):
@@ -103,7 +103,7 @@ class _WhereReader:
             return Junction("AND" if word == "AND" else "OR", tuple(parts))
         return self._test(node, depth)
 
-    def _test(self, node: Node, depth: int) -> Condition:
+    def _test(self, node: TreeNode, depth: int) -> Condition:
         if node.kind == "is":
             return self._type_test(node, depth)
         if node.kind == "call":
@@ -125,7 +125,7 @@ class _WhereReader:
             raise errors.StatementError(errors.UNSUPPORTED_IN_CONDITION.format(name=operator))
         return Negation(test) if negated else test
 
-    def _in(self, node: Node, depth: int) -> Condition:
+    def _in(self, node: TreeNode, depth: int) -> Condition:
         operand = self._operand(node.parts[0], depth, left=True)
         options = node.parts[1]
         if options.kind == "parameter":
@@ -135,7 +135,7 @@ class _WhereReader:
         self._operand(options, depth)
         raise errors.malformed(errors.UNEXPECTED_TERM)  # assumed
 
-    def _type_test(self, node: Node, depth: int) -> Condition:
+    def _type_test(self, node: TreeNode, depth: int) -> Condition:
         left, kind = node.parts
         negated = node.token.upper == "IS NOT"
         self._operators += 1 + negated
@@ -151,7 +151,7 @@ class _WhereReader:
 
     # --- Operands ---
 
-    def _operand(self, node: Node, depth: int, *, left: bool = False) -> Operand:
+    def _operand(self, node: TreeNode, depth: int, *, left: bool = False) -> Operand:
         """Returns a path, a value, a call, or a condition as a BOOL. Recurses up to `OPERAND_DEPTH_MAX`."""
         kind, token = node.kind, node.token
         if kind in ("name", "path"):
@@ -174,7 +174,7 @@ class _WhereReader:
             raise errors.StatementError(errors.UNSUPPORTED_IN_CONDITION.format(name=token.upper))
         raise self._reading.error(errors.UNSUPPORTED_TOKEN, token, name=token.upper)
 
-    def _call(self, node: Node, depth: int, *, left: bool = True) -> Call:
+    def _call(self, node: TreeNode, depth: int, *, left: bool = True) -> FunctionCall:
         self._operators += 1
         # Assumed: names of functions are read in any case, as those of keywords are.
         name = node.token.text.lower()
@@ -184,9 +184,9 @@ class _WhereReader:
             if not left:
                 raise self._reading.unsupported(node)
             raise self._reading.error(errors.UNRECOGNIZED_FUNCTION, node.token, name=name)
-        return Call(name, self._arguments(node, depth))
+        return FunctionCall(name, self._arguments(node, depth))
 
-    def _arguments(self, node: Node, depth: int) -> tuple[Operand, ...]:
+    def _arguments(self, node: TreeNode, depth: int) -> tuple[Operand, ...]:
         return tuple([self._operand(part, depth + 1) for part in node.parts])
 
 
@@ -209,7 +209,7 @@ def _paths_in(operands: tuple[Operand, ...]) -> list[Path]:
     for operand in operands:
         if isinstance(operand, Path):
             paths.append(operand)
-        elif isinstance(operand, Call):
+        elif isinstance(operand, FunctionCall):
             paths += _paths_in(operand.operands)
         elif isinstance(operand, Truth):
             for node in operand.program:

@@ -26,23 +26,23 @@ from faradisc.language.partiql.keywords import (
     TYPE_ALIASES,
     TYPES,
 )
-from faradisc.language.partiql.lexer import Kind, Token, tokens_of
-from faradisc.language.partiql.tree import Node, Rule
+from faradisc.language.partiql.lexer import PartiqlKind, PartiqlToken, tokens_of
+from faradisc.language.partiql.tree import Rule, TreeNode
 
 _ATOMS = {
-    Kind.QUOTED: "name",
-    Kind.STRING: "string",
-    Kind.NUMBER: "number",
-    Kind.PARAMETER: "parameter",
-    Kind.ION: "ion",
+    PartiqlKind.QUOTED: "name",
+    PartiqlKind.STRING: "string",
+    PartiqlKind.NUMBER: "number",
+    PartiqlKind.PARAMETER: "parameter",
+    PartiqlKind.ION: "ion",
 }
 _CLOSING = {"(": ")", "[": "]", "<<": ">>", "{": "}"}
 _BRACKETS = {")": "RIGHT_PAREN", "]": "RIGHT_BRACKET", ">>": "RIGHT_DOUBLE_ANGLE_BRACKET", "}": "RIGHT_CURLY"}
 
 
-def _atom_kind(token: Token) -> str | None:
+def _atom_kind(token: PartiqlToken) -> str | None:
     """Returns the kind of the node that a token alone can be; None for keywords and symbols."""
-    if token.kind is not Kind.WORD:
+    if token.kind is not PartiqlKind.WORD:
         return _ATOMS.get(token.kind)
     if token.upper in LITERALS:
         return "word"
@@ -57,11 +57,11 @@ class ExpressionParser(ABC):
         self._tokens = tokens_of(text)
         self._index = 0
         self.token = self._tokens[0]
-        self.parameters = sum([token.kind is Kind.PARAMETER for token in self._tokens])
+        self.parameters = sum([token.kind is PartiqlKind.PARAMETER for token in self._tokens])
 
     # --- Tokens ---
 
-    def advance(self) -> Token:
+    def advance(self) -> PartiqlToken:
         """Returns the current token and makes the next one current. Requires: not at the end."""
         token = self.token
         self._index += 1
@@ -69,13 +69,13 @@ class ExpressionParser(ABC):
         return token
 
     @property
-    def following(self) -> Token:
+    def following(self) -> PartiqlToken:
         """Returns the token after the current one; at the end, the current one."""
         return self._tokens[min(self._index + 1, len(self._tokens) - 1)]
 
     @property
     def at_end(self) -> bool:
-        return self.token.kind is Kind.END
+        return self.token.kind is PartiqlKind.END
 
     def skip(self, upper: str) -> bool:
         """Advances past a word or symbol; False when another token is current."""
@@ -99,12 +99,12 @@ class ExpressionParser(ABC):
         return _atom_kind(self.token) == "name"
 
     def at_statement_end(self) -> bool:
-        return self.at_end or (self.token.upper == ";" and self.following.kind is Kind.END)
+        return self.at_end or (self.token.upper == ";" and self.following.kind is PartiqlKind.END)
 
     # --- Expressions ---
 
-    def expression(self, precedence: int = -1) -> Rule[Node]:
-        node: Node = self._atom() or (yield self._prefix())
+    def expression(self, precedence: int = -1) -> Rule[TreeNode]:
+        node: TreeNode = self._atom() or (yield self._prefix())
         while True:
             operator = self.token
             rank = PRECEDENCE.get(operator.upper, -1)
@@ -112,7 +112,7 @@ class ExpressionParser(ABC):
                 return node
             self.advance()
             if operator.upper in ("IS", "IS NOT"):
-                node = Node("is", operator, (node, self._type()))
+                node = TreeNode("is", operator, (node, self._type()))
                 continue
             if operator.upper in ("IN", "NOT IN") and self.token.upper == "(":
                 right = yield self._options()
@@ -125,55 +125,55 @@ class ExpressionParser(ABC):
                 if self.at_statement_end():
                     raise errors.malformed("Expected expression after AND")
                 upper = yield self.expression(rank)
-                node = Node("op", operator, (node, right, upper))
+                node = TreeNode("op", operator, (node, right, upper))
             else:
-                node = Node("op", operator, (node, right))
+                node = TreeNode("op", operator, (node, right))
 
-    def _options(self) -> Rule[Node]:
+    def _options(self) -> Rule[TreeNode]:
         """`IN (a)` has a list of one, where `(a)` elsewhere is `a`; but `IN (SELECT ...)` is a SELECT."""
         if self.following.upper == "SELECT":
-            node: Node = yield self._prefix()
+            node: TreeNode = yield self._prefix()
             return node
         token = self.token
         parts = yield self._several(")")
-        return Node("list", token, parts)
+        return TreeNode("list", token, parts)
 
-    def _atom(self) -> Node | None:
+    def _atom(self) -> TreeNode | None:
         """Returns the term that is the current token alone; None when it is a longer one."""
         kind, after = _atom_kind(self.token), self.following.upper
         if kind is None or after in (".", "[") or (kind == "name" and after == "("):
             return None
-        return Node(kind, self.advance())
+        return TreeNode(kind, self.advance())
 
-    def _prefix(self) -> Rule[Node]:
+    def _prefix(self) -> Rule[TreeNode]:
         token = self.token
         if token.upper == "NOT":
             self.advance()
-            return Node("op", token, ((yield self.expression(NOT_PRECEDENCE)),))
+            return TreeNode("op", token, ((yield self.expression(NOT_PRECEDENCE)),))
         if token.upper not in ("+", "-"):
-            path: Node = yield self._path()
+            path: TreeNode = yield self._path()
             return path
         self.advance()
-        node: Node = yield self._prefix()
+        node: TreeNode = yield self._prefix()
         if node.kind != "number":
-            return Node("op", token, (node,))
+            return TreeNode("op", token, (node,))
         text = node.token.text
         if token.upper == "-":
             text = text[1:] if text[0] == "-" else "-" + text
-        return Node("number", node.token._replace(text=text))
+        return TreeNode("number", node.token._replace(text=text))
 
-    def _simple_path(self) -> Rule[Node]:
+    def _simple_path(self) -> Rule[TreeNode]:
         if not self.at_identifier():
             raise errors.malformed("Expected identifier for simple path")
-        node: Node = yield self._steps(Node("name", self.advance()), simple=True)
+        node: TreeNode = yield self._steps(TreeNode("name", self.advance()), simple=True)
         return node
 
-    def _path(self) -> Rule[Node]:
+    def _path(self) -> Rule[TreeNode]:
         term = yield self._term()
-        node: Node = yield self._steps(term, simple=False)
+        node: TreeNode = yield self._steps(term, simple=False)
         return node
 
-    def _steps(self, root: Node, *, simple: bool) -> Rule[Node]:
+    def _steps(self, root: TreeNode, *, simple: bool) -> Rule[TreeNode]:
         steps = [root]
         while True:
             if self.skip("."):
@@ -181,51 +181,53 @@ class ExpressionParser(ABC):
                     raise errors.malformed(errors.PATH_COMPONENT + " for simple path")
                 if self.token.upper != "*" and not self.at_identifier():
                     raise errors.malformed(errors.PATH_COMPONENT)
-                steps.append(Node("star" if self.token.upper == "*" else "dot", self.advance()))
+                steps.append(TreeNode("star" if self.token.upper == "*" else "dot", self.advance()))
             elif self.skip("["):
                 if self.token.upper == "*":
-                    inner = Node("star", self.advance())
+                    inner = TreeNode("star", self.advance())
                 else:
                     inner = yield self.expression()
                 self.close("]")
                 if simple and inner.kind not in ("string", "number"):
                     raise errors.malformed("Invalid path component for simple path")
-                steps.append(inner if inner.kind == "star" else Node("index", inner.token, (inner,)))
+                steps.append(inner if inner.kind == "star" else TreeNode("index", inner.token, (inner,)))
             else:
-                return root if len(steps) == 1 else Node("path", root.token, tuple(steps))
+                return root if len(steps) == 1 else TreeNode("path", root.token, tuple(steps))
 
-    def _term(self) -> Rule[Node]:
+    def _term(self) -> Rule[TreeNode]:
         token = self.token
         kind = _atom_kind(token)
-        if kind is None and token.kind is Kind.WORD:
-            statement: Node = yield self._keyword()
+        if kind is None and token.kind is PartiqlKind.WORD:
+            statement: TreeNode = yield self._keyword()
             return statement
         if kind is not None:
             self.advance()
             if kind == "name" and self.token.upper == "(":
-                call: Node = yield self._call(token)
+                call: TreeNode = yield self._call(token)
                 return call
-            return Node(kind, token)
+            return TreeNode(kind, token)
         if token.upper in _CLOSING:
-            bracket: Node = yield self._bracket()
+            bracket: TreeNode = yield self._bracket()
             return bracket
         is_operator = token.upper in PRECEDENCE and token.upper != "*"
         raise errors.malformed(errors.UNEXPECTED_OPERATOR if is_operator else errors.UNEXPECTED_TERM)
 
-    def _bracket(self) -> Rule[Node]:
+    def _bracket(self) -> Rule[TreeNode]:
         token = self.token
         if token.upper == "{":
-            return Node("struct", token, (yield self._several("}", self._member)))
-        parts: tuple[Node, ...] = yield self._several(_CLOSING[token.upper])
+            return TreeNode("struct", token, (yield self._several("}", self._member)))
+        parts: tuple[TreeNode, ...] = yield self._several(_CLOSING[token.upper])
         if token.upper == "(" and len(parts) == 1:
             (node,) = parts
             return node
-        return Node("bag" if token.upper == "<<" else "list", token, parts)
+        return TreeNode("bag" if token.upper == "<<" else "list", token, parts)
 
-    def _several(self, close: str, element: Callable[[], Rule[Node]] | None = None) -> Rule[tuple[Node, ...]]:
+    def _several(
+        self, close: str, element: Callable[[], Rule[TreeNode]] | None = None
+    ) -> Rule[tuple[TreeNode, ...]]:
         """Reads the elements between the current token, an opening bracket, and its closing one."""
         opening = self.advance()
-        parts: list[Node] = []
+        parts: list[TreeNode] = []
         if opening.upper == "(" or self.token.upper != close:
             parts.append((yield (element or self.expression)()))
             while self.skip(","):
@@ -233,32 +235,32 @@ class ExpressionParser(ABC):
         self.close(close)
         return tuple(parts)
 
-    def _member(self) -> Rule[Node]:
+    def _member(self) -> Rule[TreeNode]:
         name = yield self.expression()
         self.expect(":", "Expected COLON")
-        return Node("member", name.token, (name, (yield self.expression())))
+        return TreeNode("member", name.token, (name, (yield self.expression())))
 
-    def _call(self, name: Token) -> Rule[Node]:
+    def _call(self, name: PartiqlToken) -> Rule[TreeNode]:
         if self.following.upper == "*":
             if name.upper != "COUNT":
                 raise errors.malformed(f"{name.text}(*) is not allowed")
             self.advance()
-            star = Node("star", self.advance())
+            star = TreeNode("star", self.advance())
             self.close(")")
-            return Node("call", name, (star,))
+            return TreeNode("call", name, (star,))
         if self.following.upper == ")":
             self.advance()
             self.advance()
-            parts: tuple[Node, ...] = ()
+            parts: tuple[TreeNode, ...] = ()
         else:
             if name.upper in AGGREGATES and self.following.upper in ("DISTINCT", "ALL"):
                 self.advance()
             parts = yield self._several(")")
         if name.upper in AGGREGATES and len(parts) != 1:
             raise errors.malformed("Aggregate functions are always unary")
-        return Node({"LIST": "list", "BAG": "bag"}.get(name.upper, "call"), name, parts)
+        return TreeNode({"LIST": "list", "BAG": "bag"}.get(name.upper, "call"), name, parts)
 
-    def _type(self) -> Node:
+    def _type(self) -> TreeNode:
         token = self.token
         found = TYPES.get(TYPE_ALIASES.get(token.upper, token.upper))
         if found is None:
@@ -267,7 +269,7 @@ class ExpressionParser(ABC):
         count = 0
         if self.skip("("):
             while True:
-                if self.token.kind is not Kind.NUMBER or not self.advance().text.isdigit():
+                if self.token.kind is not PartiqlKind.NUMBER or not self.advance().text.isdigit():
                     raise errors.malformed("Type parameter must be an unsigned integer literal")
                 count += 1
                 if not self.skip(","):
@@ -275,32 +277,32 @@ class ExpressionParser(ABC):
             self.close(")")
         if count > found[1]:
             raise errors.malformed(f"CAST for {token.upper.lower()} must have arity of 0..{found[1]}")
-        return Node("type", token)
+        return TreeNode("type", token)
 
     # --- Keywords ---
 
     @abstractmethod
-    def statement(self) -> Rule[Node] | None:
+    def statement(self) -> Rule[TreeNode] | None:
         """Returns the rule of the statement that the current keyword begins; None when it begins none."""
 
-    def _keyword(self) -> Rule[Node]:
+    def _keyword(self) -> Rule[TreeNode]:
         token = self.token
         word = token.upper
         if word in FUNCTIONS and self.following.upper == "(":
             self.advance()
-            call: Node = yield self._call(token)
+            call: TreeNode = yield self._call(token)
             return call
         rule = self._case() if word == "CASE" else self._cast() if word == "CAST" else self.statement()
         if rule is not None:
-            node: Node = yield rule
+            node: TreeNode = yield rule
             return node
         if word in PRECEDENCE:
             raise errors.malformed(errors.UNEXPECTED_OPERATOR)
         raise errors.malformed(errors.UNEXPECTED_TERM if word in NO_TERMS else errors.UNEXPECTED_KEYWORD)
 
-    def _case(self) -> Rule[Node]:
+    def _case(self) -> Rule[TreeNode]:
         token = self.advance()
-        parts: list[Node] = []
+        parts: list[TreeNode] = []
         if self.token.upper != "WHEN":
             parts.append((yield self.expression()))
         if self.token.upper != "WHEN":
@@ -312,13 +314,13 @@ class ExpressionParser(ABC):
         if self.skip("ELSE"):
             parts.append((yield self.expression()))
         self.expect_word("END")
-        return Node("case", token, tuple(parts))
+        return TreeNode("case", token, tuple(parts))
 
-    def _cast(self) -> Rule[Node]:
+    def _cast(self) -> Rule[TreeNode]:
         token = self.advance()
         self.expect("(", "Missing left parenthesis after CAST")
         inner = yield self.expression()
         self.expect("AS", "Expected AS")
         kind = self._type()
         self.close(")")
-        return Node("cast", token, (inner, kind))
+        return TreeNode("cast", token, (inner, kind))

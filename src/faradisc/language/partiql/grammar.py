@@ -20,8 +20,8 @@ from __future__ import annotations
 from faradisc.language.partiql import errors
 from faradisc.language.partiql.expressions import ExpressionParser
 from faradisc.language.partiql.keywords import SELECT_PRECEDENCE
-from faradisc.language.partiql.lexer import Kind
-from faradisc.language.partiql.tree import Node, Rule, run
+from faradisc.language.partiql.lexer import PartiqlKind
+from faradisc.language.partiql.tree import Rule, TreeNode, run
 
 _CHANGES = frozenset({"INSERT INTO", "SET", "REMOVE"})
 _RESERVED = _CHANGES | {"UPDATE", "DELETE", "SELECT", "FROM", "WHERE"}
@@ -29,7 +29,7 @@ _RETURNING = frozenset({"ALL OLD", "ALL NEW", "MODIFIED OLD", "MODIFIED NEW"})
 _CLAUSES = frozenset({"GROUP", "HAVING", "LIMIT", "OFFSET"})
 
 
-def parse(text: str) -> tuple[Node, int]:
+def parse(text: str) -> tuple[TreeNode, int]:
     """Returns the tree of a text, and the number of its parameters. Raises StatementError."""
     parser = _StatementParser(text)
     node = run(parser.expression())
@@ -41,7 +41,7 @@ def parse(text: str) -> tuple[Node, int]:
 
 
 class _StatementParser(ExpressionParser):
-    def statement(self) -> Rule[Node] | None:
+    def statement(self) -> Rule[TreeNode] | None:
         word = self.token.upper
         if word in _CHANGES:
             return self._change()
@@ -55,15 +55,15 @@ class _StatementParser(ExpressionParser):
 
     # --- SELECT ---
 
-    def _select(self) -> Rule[Node]:
+    def _select(self) -> Rule[TreeNode]:
         token = self.advance()
-        parts: list[Node] = []
+        parts: list[TreeNode] = []
         if self.token.upper in ("DISTINCT", "ALL"):
             quantifier = self.advance()
             if quantifier.upper == "DISTINCT":
-                parts.append(Node("clause", quantifier))
+                parts.append(TreeNode("clause", quantifier))
         if self.token.upper == "VALUE":
-            parts.append(Node("clause", self.advance()))
+            parts.append(TreeNode("clause", self.advance()))
             columns = [(yield self.expression())]
         else:
             columns = [(yield self._column())]
@@ -71,71 +71,71 @@ class _StatementParser(ExpressionParser):
                 columns.append((yield self._column()))
             if len(columns) > 1 and any(column.kind == "all" for column in columns):
                 raise errors.malformed(errors.STAR_IS_NOT_ALONE)
-        parts.append(Node("columns", columns[0].token, tuple(columns)))
+        parts.append(TreeNode("columns", columns[0].token, tuple(columns)))
         self.expect("FROM", "Expected FROM after SELECT list")
         parts.append((yield self._sources(SELECT_PRECEDENCE)))
         yield self._optional_where(parts, SELECT_PRECEDENCE)
         while self.token.upper in _CLAUSES or self.token.upper == "ORDER":
             parts.append((yield self._order() if self.token.upper == "ORDER" else self._other_clause()))
-        return Node("select", token, tuple(parts))
+        return TreeNode("select", token, tuple(parts))
 
-    def _column(self) -> Rule[Node]:
+    def _column(self) -> Rule[TreeNode]:
         if self.token.upper == "*":
-            return Node("all", self.advance())
-        if self.token.kind is Kind.WORD and self.token.upper in _RESERVED:
+            return TreeNode("all", self.advance())
+        if self.token.kind is PartiqlKind.WORD and self.token.upper in _RESERVED:
             word = self.token.upper.lower().replace(" ", "_")
             raise errors.StatementError(errors.RESERVED_COLUMN.format(word=word))
         return self._alias((yield self.expression()))
 
-    def _alias(self, node: Node) -> Node:
+    def _alias(self, node: TreeNode) -> TreeNode:
         """Returns a node inside the aliases that follow it."""
         for word in ("AS", "AT", "BY"):
             if self.token.upper == word:
                 self.advance()
                 if not self.at_identifier():
                     raise errors.malformed(f"Expected identifier for {word}-alias")
-                node = Node("alias", self.advance(), (node,))
+                node = TreeNode("alias", self.advance(), (node,))
             elif word == "AS" and self.at_identifier():
-                node = Node("alias", self.advance(), (node,))
+                node = TreeNode("alias", self.advance(), (node,))
         return node
 
-    def _sources(self, precedence: int = -1) -> Rule[Node]:
+    def _sources(self, precedence: int = -1) -> Rule[TreeNode]:
         parts = [(yield self._source(precedence))]
         while True:
             delimiter = self.token
             if delimiter.upper != "," and not delimiter.upper.endswith("JOIN"):
-                return Node("from", parts[0].token, tuple(parts))
+                return TreeNode("from", parts[0].token, tuple(parts))
             self.advance()
-            parts.append(Node("join", delimiter, ((yield self._source(precedence)),)))
+            parts.append(TreeNode("join", delimiter, ((yield self._source(precedence)),)))
             if delimiter.upper != "," and "CROSS" not in delimiter.upper:
                 self.expect("ON", "Expected 'ON'")
                 parts.append((yield self.expression(precedence)))
 
-    def _source(self, precedence: int) -> Rule[Node]:
+    def _source(self, precedence: int) -> Rule[TreeNode]:
         return self._alias((yield self.expression(precedence)))
 
-    def _optional_where(self, parts: list[Node], precedence: int = -1) -> Rule[None]:
+    def _optional_where(self, parts: list[TreeNode], precedence: int = -1) -> Rule[None]:
         token = self.token
         if self.skip("WHERE"):
-            parts.append(Node("where", token, ((yield self.expression(precedence)),)))
+            parts.append(TreeNode("where", token, ((yield self.expression(precedence)),)))
 
-    def _order(self) -> Rule[Node]:
+    def _order(self) -> Rule[TreeNode]:
         token = self.advance()
         self.expect("BY", "Expected BY")
         parts = [(yield self._sort())]
         while self.skip(","):
             parts.append((yield self._sort()))
-        return Node("order", token, tuple(parts))
+        return TreeNode("order", token, tuple(parts))
 
-    def _sort(self) -> Rule[Node]:
+    def _sort(self) -> Rule[TreeNode]:
         """The order of nulls is read and has no effect. Assumed: its error text."""
         node = yield self.expression()
         direction = self.advance() if self.token.upper in ("ASC", "DESC") else node.token
         if self.skip("NULLS") and not (self.skip("FIRST") or self.skip("LAST")):
             raise errors.malformed("Expected FIRST or LAST keyword")
-        return Node("sort", direction, (node,))
+        return TreeNode("sort", direction, (node,))
 
-    def _other_clause(self) -> Rule[Node]:
+    def _other_clause(self) -> Rule[TreeNode]:
         """Reads GROUP BY, HAVING, LIMIT or OFFSET; its token is the one after the keywords."""
         word = self.advance().upper
         if word == "GROUP":
@@ -146,64 +146,64 @@ class _StatementParser(ExpressionParser):
         yield self.expression(SELECT_PRECEDENCE)
         while word == "GROUP BY" and (self.skip(",") or self.skip("AS")):
             yield self.expression(SELECT_PRECEDENCE)
-        return Node("clause", token)
+        return TreeNode("clause", token)
 
     # --- Writes ---
 
-    def _update(self) -> Rule[Node]:
+    def _update(self) -> Rule[TreeNode]:
         token = self.advance()
         parts = [self._alias((yield self._simple_path()))]
         yield self._changes(parts)
         yield self._optional_where(parts)
         self._optional_returning(parts)
-        return Node("update", token, tuple(parts))
+        return TreeNode("update", token, tuple(parts))
 
-    def _update_from(self) -> Rule[Node]:
+    def _update_from(self) -> Rule[TreeNode]:
         token = self.advance()
         sources = yield self._sources()
         parts = list(sources.parts)
         yield self._optional_where(parts)
         yield self._changes(parts)
         self._optional_returning(parts)
-        return Node("update", token, tuple(parts))
+        return TreeNode("update", token, tuple(parts))
 
-    def _delete(self) -> Rule[Node]:
+    def _delete(self) -> Rule[TreeNode]:
         token = self.advance()
         self.expect("FROM", "Expected FROM after DELETE")
         parts = [self._alias((yield self._simple_path()))]
         yield self._optional_where(parts)
         self._optional_returning(parts)
-        return Node("delete", token, tuple(parts))
+        return TreeNode("delete", token, tuple(parts))
 
-    def _changes(self, parts: list[Node]) -> Rule[None]:
+    def _changes(self, parts: list[TreeNode]) -> Rule[None]:
         if self.token.upper not in _CHANGES:
             raise errors.malformed(errors.NO_CHANGE)
         while self.token.upper in _CHANGES:
             parts.append((yield self._change()))
 
-    def _change(self) -> Rule[Node]:
+    def _change(self) -> Rule[TreeNode]:
         token = self.advance()
         if token.upper == "SET":
             parts = [(yield self._assignment())]
             while self.skip(","):
                 parts.append((yield self._assignment()))
-            return Node("set", token, tuple(parts))
+            return TreeNode("set", token, tuple(parts))
         target = yield self._simple_path()
         if token.upper == "REMOVE":
-            return Node("remove", token, (target,))
+            return TreeNode("remove", token, (target,))
         if self.skip("VALUE"):
-            return Node("insert", token, (target, (yield self.expression())))
-        return Node("insert several", token, (target, (yield self.expression())))
+            return TreeNode("insert", token, (target, (yield self.expression())))
+        return TreeNode("insert several", token, (target, (yield self.expression())))
 
-    def _assignment(self) -> Rule[Node]:
+    def _assignment(self) -> Rule[TreeNode]:
         target = yield self._simple_path()
         self.expect("=", "Expected '='")
-        return Node("assignment", target.token, (target, (yield self.expression())))
+        return TreeNode("assignment", target.token, (target, (yield self.expression())))
 
-    def _optional_returning(self, parts: list[Node]) -> None:
+    def _optional_returning(self, parts: list[TreeNode]) -> None:
         """Assumed: nothing but `*` can be returned."""
         if self.skip("RETURNING"):
             if self.token.upper not in _RETURNING:
                 raise errors.malformed("Expected ( MODIFIED | ALL ) ( NEW | OLD ) in each returning element.")
-            parts.append(Node("returning", self.advance()))
+            parts.append(TreeNode("returning", self.advance()))
             self.expect("*", "Expected *")

@@ -30,7 +30,7 @@ from faradisc.language.partiql import errors
 from faradisc.model.values.number import reads_as_big_decimal
 
 
-class Kind(Enum):
+class PartiqlKind(Enum):
     WORD = "word"
     QUOTED = "quoted"
     STRING = "string"
@@ -41,8 +41,8 @@ class Kind(Enum):
     END = "end"
 
 
-class Token(NamedTuple):
-    kind: Kind
+class PartiqlToken(NamedTuple):
+    kind: PartiqlKind
     text: str
     """As written; of a quoted token the content, with doubled quotes made single; of a parameter its number,
     counted from 0."""
@@ -65,7 +65,7 @@ _TOKEN = re.compile(
     r"|(?P<symbol><<|>>|<>|<=|>=|!=|\|\||[()\[\]{},:;*%+=<>-]|/(?!\*)|\.(?![0-9]))"
     r"|(?P<end>\Z)"
 )
-_KINDS = {kind.value: kind for kind in Kind}
+_KINDS = {kind.value: kind for kind in PartiqlKind}
 
 _JOINED: Final = {
     "IN": ("NOT",),
@@ -89,9 +89,9 @@ _JOINED: Final = {
 """By the last of several words that are one token: the words before it."""
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[PartiqlToken]:
     """Returns all tokens of a text, the END token last. Raises StatementError where no token begins."""
-    tokens: list[Token] = []
+    tokens: list[PartiqlToken] = []
     position = parameters = 0
     while True:
         between = _BETWEEN.match(text, position)
@@ -105,29 +105,29 @@ def tokens_of(text: str) -> list[Token]:
         written = match[group]
         start, position = match.span(group)
         upper = ""
-        if kind is Kind.WORD:
+        if kind is PartiqlKind.WORD:
             upper = written.upper()
             if upper in _JOINED and tokens and tokens[-1].upper in _JOINED[upper]:
                 start, upper = tokens[-1].start, f"{tokens.pop().upper} {upper}"
                 written = text[start:position]
-        elif kind is Kind.SYMBOL:
+        elif kind is PartiqlKind.SYMBOL:
             upper = "<>" if written == "!=" else written
-        elif kind is Kind.STRING:
+        elif kind is PartiqlKind.STRING:
             written = written[1:-1].replace("''", "'")
-        elif kind is Kind.QUOTED:
+        elif kind is PartiqlKind.QUOTED:
             written = written[1:-1].replace('""', '"')
-        elif kind is Kind.NUMBER:
+        elif kind is PartiqlKind.NUMBER:
             if not reads_as_big_decimal(written):
                 raise errors.malformed(errors.UNREADABLE)
-        elif kind is Kind.PARAMETER:
+        elif kind is PartiqlKind.PARAMETER:
             written = str(parameters)
             parameters += 1
-        tokens.append(Token(kind, written, upper, start, position))
-        if kind is Kind.END:
+        tokens.append(PartiqlToken(kind, written, upper, start, position))
+        if kind is PartiqlKind.END:
             return tokens
 
 
-def location(text: str, token: Token) -> str:
+def location(text: str, token: PartiqlToken) -> str:
     """Returns the location of a token: `<line>:<column>:<length>`, lines and columns from 1."""
     line = text.count("\n", 0, token.start) + 1
     column = token.start - (text.rfind("\n", 0, token.start) + 1) + 1

@@ -33,7 +33,7 @@ from faradisc.language.partiql import errors
 from faradisc.language.partiql.assignments import Changes
 from faradisc.language.partiql.conditions import where_of
 from faradisc.language.partiql.grammar import parse
-from faradisc.language.partiql.lexer import Token
+from faradisc.language.partiql.lexer import PartiqlToken
 from faradisc.language.partiql.paths import path_of
 from faradisc.language.partiql.syntax import (
     NO_WHERE,
@@ -46,10 +46,10 @@ from faradisc.language.partiql.syntax import (
     Select,
     Source,
     Statement,
-    Update,
+    UpdateStatement,
     Where,
 )
-from faradisc.language.partiql.tree import Node
+from faradisc.language.partiql.tree import TreeNode
 from faradisc.language.partiql.values import Reading, check_numbers
 from faradisc.model.values.path import Path
 
@@ -115,7 +115,7 @@ _OPERATIONS = {
 """What error texts call an expression that is a whole statement. Assumed: the last three before literals."""
 
 
-def _no_statement(node: Node) -> errors.StatementError:
+def _no_statement(node: TreeNode) -> errors.StatementError:
     """Returns the error for a well-formed text that is no statement."""
     if node.kind in ("set", "remove"):
         return errors.StatementError(errors.NO_SOURCE)
@@ -130,7 +130,7 @@ def _no_statement(node: Node) -> errors.StatementError:
 # --- Sources -------------------------------------------------------------------------------------
 
 
-def _source_named(node: Node) -> Source:
+def _source_named(node: TreeNode) -> Source:
     """Returns the table and index that a source names, whatever else it contains."""
     while node.kind == "alias":
         node = node.parts[0]
@@ -138,7 +138,7 @@ def _source_named(node: Node) -> Source:
     return Source(node.token.text, index)
 
 
-def _check_source(nodes: list[Node], reading: Reading, *, reads: bool) -> None:
+def _check_source(nodes: list[TreeNode], reading: Reading, *, reads: bool) -> None:
     """Raises StatementError for sources other than one table or index."""
     for at, node in enumerate(nodes):
         if at:
@@ -160,7 +160,7 @@ def _check_source(nodes: list[Node], reading: Reading, *, reads: bool) -> None:
             raise errors.StatementError(errors.ALIASING)
 
 
-def _first_token(node: Node) -> Token:
+def _first_token(node: TreeNode) -> PartiqlToken:
     """Returns the first of the tokens that the nodes of an expression have."""
     first, waiting = node.token, list(node.parts)
     while waiting:
@@ -173,7 +173,7 @@ def _first_token(node: Node) -> Token:
 # --- Statements ----------------------------------------------------------------------------------
 
 
-def _select(node: Node, source: Source, reading: Reading) -> Select:
+def _select(node: TreeNode, source: Source, reading: Reading) -> Select:
     columns, sources = node.part("columns"), node.part("from")
     assert columns is not None and sources is not None
     for part in node.parts[: node.parts.index(columns)]:
@@ -190,7 +190,7 @@ def _select(node: Node, source: Source, reading: Reading) -> Select:
     return Select(source, paths, where, _order(order, where, reading) if order is not None else ())
 
 
-def _column(node: Node, reading: Reading) -> Path:
+def _column(node: TreeNode, reading: Reading) -> Path:
     term = node
     while term.kind == "alias":
         term = term.parts[0]
@@ -202,12 +202,12 @@ def _column(node: Node, reading: Reading) -> Path:
     return path
 
 
-def _where(node: Node, reading: Reading) -> Where:
+def _where(node: TreeNode, reading: Reading) -> Where:
     where = node.part("where")
     return where_of(where.parts[0], reading) if where is not None else NO_WHERE
 
 
-def _order(node: Node, where: Where, reading: Reading) -> tuple[Order, ...]:
+def _order(node: TreeNode, where: Where, reading: Reading) -> tuple[Order, ...]:
     if not where.conjuncts:
         raise errors.StatementError(errors.ORDER_WITHOUT_WHERE)
     order = []
@@ -220,13 +220,13 @@ def _order(node: Node, where: Where, reading: Reading) -> tuple[Order, ...]:
     return tuple(order)
 
 
-def _insert(node: Node, source: Source, reading: Reading) -> Insert:
+def _insert(node: TreeNode, source: Source, reading: Reading) -> Insert:
     if source.index is not None:
         raise reading.error(errors.SINGLE_TABLE_ONLY, node.parts[0].token)
     return Insert(source, reading.item(node.parts[1]))
 
 
-def _update(node: Node, source: Source, reading: Reading) -> Update:
+def _update(node: TreeNode, source: Source, reading: Reading) -> UpdateStatement:
     sources = [part for part in node.parts if part.kind in ("name", "path", "alias", "join")]
     _check_source(sources, reading, reads=False)
     where = _where(node, reading)
@@ -235,10 +235,10 @@ def _update(node: Node, source: Source, reading: Reading) -> Update:
         if part.kind not in ("where", "returning"):
             changes.add(part)
     actions, set_values = tuple(changes.actions), tuple(changes.set_values)
-    return Update(source, actions, set_values, where, _returning(node))
+    return UpdateStatement(source, actions, set_values, where, _returning(node))
 
 
-def _delete(node: Node, source: Source, reading: Reading) -> Delete:
+def _delete(node: TreeNode, source: Source, reading: Reading) -> Delete:
     _check_source([node.parts[0]], reading, reads=False)
     where = _where(node, reading)
     returning = _returning(node)
@@ -248,23 +248,23 @@ def _delete(node: Node, source: Source, reading: Reading) -> Delete:
     return Delete(source, where, returning)
 
 
-def _returning(node: Node) -> Returning | None:
+def _returning(node: TreeNode) -> Returning | None:
     returning = node.part("returning")
     if returning is None:
         return None
     return Returning(whole="ALL" in returning.token.upper, new="NEW" in returning.token.upper)
 
 
-_READERS: dict[str, Callable[[Node, Source, Reading], Select | Insert | Update | Delete]] = {
+_READERS: dict[str, Callable[[TreeNode, Source, Reading], Select | Insert | UpdateStatement | Delete]] = {
     "select": _select,
     "insert": _insert,
     "update": _update,
     "delete": _delete,
 }
-_UNREAD: dict[str, Callable[[Source], Select | Insert | Update | Delete]] = {
+_UNREAD: dict[str, Callable[[Source], Select | Insert | UpdateStatement | Delete]] = {
     "select": lambda source: Select(source, None, NO_WHERE, ()),
     "insert": lambda source: Insert(source, Constant({"M": {}})),
-    "update": lambda source: Update(source, (), (), NO_WHERE, None),
+    "update": lambda source: UpdateStatement(source, (), (), NO_WHERE, None),
     "delete": lambda source: Delete(source, NO_WHERE, None),
 }
 """Bodies of statements of which a part is not supported: only their kind and source count."""

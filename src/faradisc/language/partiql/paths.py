@@ -10,12 +10,12 @@ from __future__ import annotations
 from faradisc.language.expressions import errors as expression_errors
 from faradisc.language.expressions.parser import LIST_INDEX_MAX
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.tree import Node
+from faradisc.language.partiql.tree import TreeNode
 from faradisc.language.partiql.values import Reading
 from faradisc.model.values.path import Path
 
 
-def path_of(node: Node, reading: Reading) -> Path:
+def path_of(node: TreeNode, reading: Reading) -> Path:
     """Returns the steps of a name or path. Raises ValidationException."""
     if node.kind == "name":
         return (node.token.text,)
@@ -25,7 +25,7 @@ def path_of(node: Node, reading: Reading) -> Path:
     return (root.token.text, *[_step(step, reading) for step in steps])
 
 
-def _step(node: Node, reading: Reading) -> str | int:
+def _step(node: TreeNode, reading: Reading) -> str | int:
     if node.kind == "dot":
         return node.token.text
     kind, text = node.parts[0].kind if node.parts else "star", node.token.text

@@ -39,7 +39,7 @@ Selection: TypeAlias = tuple[KeyCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StatementPlan:
     """`ranges` is None for a scan; otherwise in textual order, and empty when no item can be found."""
 
     ranges: tuple[Selection, ...] | None
@@ -49,7 +49,7 @@ class Plan:
     """Whether IN gives the partition key."""
 
 
-def plan_of(where: Where, values: Values, schema: KeySchema) -> Plan:
+def plan_of(where: Where, values: Values, schema: KeySchema) -> StatementPlan:
     """Returns the plan of a statement. Requires: one HASH attribute and at most one RANGE attribute.
 
     Raises: KeyConditionError for a value of the wrong type, ExpressionError for too many of them.
@@ -64,19 +64,19 @@ def plan_of(where: Where, values: Values, schema: KeySchema) -> Plan:
         if alternatives is not None:
             found = alternatives if found is None else _both(found, alternatives)
     if found is None or len(found) > _RANGES_MAX or any(not hashes for hashes, _ in found):
-        return Plan(None, where.others(()))
+        return StatementPlan(None, where.others(()))
     (hash_name,) = schema.hash
     possible = [(hashes[0], sorts) for hashes, sorts in found if hashes.count(hashes[0]) == len(hashes)]
     distinct = {str(value) for value, _ in possible}
     if len(distinct) > PARTITIONS_MAX and not planner.is_list:
-        return Plan(None, where.others(()))
+        return StatementPlan(None, where.others(()))
     ranges = []
     for value, sorts in possible:
         clause = KeyClause(hash_name, "=", (value,))
         alone = ({hash_name: clause},)
         by_name = [{hash_name: clause, sort.name: sort} for sort in sorts] or alone
         ranges.append(tuple([KeyClauses(clauses).resolve(schema) for clauses in by_name]))
-    return Plan(tuple(ranges), tuple(rest), planner.is_list)
+    return StatementPlan(tuple(ranges), tuple(rest), planner.is_list)
 
 
 _Alternative: TypeAlias = tuple[tuple[AttributeValue, ...], tuple[KeyClause, ...]]

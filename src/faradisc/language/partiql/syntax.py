@@ -150,7 +150,7 @@ class Returning:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateStatement:
     source: Source
     actions: tuple[Action, ...]
     set_values: tuple[tuple[Value, str, str], ...]
@@ -173,7 +173,7 @@ class Exists:
     select: Select
 
 
-Body: TypeAlias = Select | Insert | Update | Delete | Exists
+Body: TypeAlias = Select | Insert | UpdateStatement | Delete | Exists
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
-from faradisc.language.partiql.lexer import Token
+from faradisc.language.partiql.lexer import PartiqlToken
 
 T = TypeVar("T")
 Rule: TypeAlias = Generator[Any, Any, T]
@@ -32,16 +32,16 @@ def run(rule: Rule[T]) -> T:
     return result
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """A part of a statement. `token` is where error texts say it stands."""
 
     kind: str
     """name string number word parameter ion; list bag struct member; path dot index star; call op is type
     case cast; select columns all alias from join where order sort clause; insert "insert several" update
     delete set assignment remove returning."""
-    token: Token
-    parts: tuple[Node, ...] = ()
+    token: PartiqlToken
+    parts: tuple[TreeNode, ...] = ()
 
-    def part(self, kind: str) -> Node | None:
+    def part(self, kind: str) -> TreeNode | None:
         """Returns the first part of a kind."""
         return next((part for part in self.parts if part.kind == kind), None)

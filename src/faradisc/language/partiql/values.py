@@ -17,9 +17,9 @@ from typing import Final
 
 from faradisc.language.expressions.syntax import Constant
 from faradisc.language.partiql import errors
-from faradisc.language.partiql.lexer import Token, location
+from faradisc.language.partiql.lexer import PartiqlToken, location
 from faradisc.language.partiql.syntax import ListOf, MapOf, Parameter, Template, Value, template_ref
-from faradisc.language.partiql.tree import Node
+from faradisc.language.partiql.tree import TreeNode
 from faradisc.limits import NESTING_LEVELS_MAX
 from faradisc.model.values import number
 from faradisc.model.values.attribute import AttributeValue, sorted_set
@@ -37,16 +37,16 @@ class Reading:
         self._text = text
         self.templates: list[Template] = []
 
-    def at(self, token: Token) -> str:
+    def at(self, token: PartiqlToken) -> str:
         return location(self._text, token)
 
-    def error(self, template: str, token: Token, **fields: str) -> errors.StatementError:
+    def error(self, template: str, token: PartiqlToken, **fields: str) -> errors.StatementError:
         """Returns an error at a token; its text is {name} unless given."""
         return errors.StatementError(template.format(**{"name": token.text, "at": self.at(token), **fields}))
 
     # --- Values ---
 
-    def value(self, node: Node) -> Value:
+    def value(self, node: TreeNode) -> Value:
         """Returns a value for a tree. Raises ValidationException."""
         template = self.template(node)
         if isinstance(template, Constant):
@@ -54,11 +54,11 @@ class Reading:
         self.templates.append(template)
         return template_ref(len(self.templates) - 1)
 
-    def item(self, node: Node) -> Template:
+    def item(self, node: TreeNode) -> Template:
         """Returns the item of an INSERT. Raises ValidationException."""
         return self._map(node, None, 0) if node.kind == "struct" else self.template(node)
 
-    def template(self, node: Node, root: str = "root", depth: int = 0) -> Template:
+    def template(self, node: TreeNode, root: str = "root", depth: int = 0) -> Template:
         """Returns a value. Recurses once per container. Raises ValidationException."""
         kind, token = node.kind, node.token
         if kind == "string":
@@ -77,7 +77,7 @@ class Reading:
             raise errors.StatementError(f"{errors.NESTING_EXCEEDED} under {root}")
         return self._list(node, root, depth + 1) if kind == "list" else self._map(node, root, depth + 1)
 
-    def unsupported(self, node: Node, root: str = "root") -> errors.StatementError:
+    def unsupported(self, node: TreeNode, root: str = "root") -> errors.StatementError:
         """Returns the error for an expression in place of a value."""
         if node.kind == "ion":
             return self.error(
@@ -85,12 +85,12 @@ class Reading:
             )
         return self.error(errors.UNSUPPORTED_VALUE, node.token, root=root)
 
-    def _list(self, node: Node, root: str, depth: int) -> Template:
+    def _list(self, node: TreeNode, root: str, depth: int) -> Template:
         parts = [self.template(part, f"{root}[{at}]", depth) for at, part in enumerate(node.parts)]
         constants = _constants(parts)
         return ListOf(tuple(parts)) if constants is None else Constant({"L": constants})
 
-    def _map(self, node: Node, root: str | None, depth: int) -> Template:
+    def _map(self, node: TreeNode, root: str | None, depth: int) -> Template:
         """Returns a map; `root` is None for an item."""
         members: dict[str, Template] = {}
         for member in node.parts:
@@ -108,7 +108,7 @@ class Reading:
             return MapOf(tuple(members.items()))
         return Constant({"M": dict(zip(members, constants, strict=True))})
 
-    def _bag(self, node: Node, root: str) -> Template:
+    def _bag(self, node: TreeNode, root: str) -> Template:
         """Returns a set of strings or numbers, which has no parameters."""
         if not node.parts:
             raise errors.StatementError(errors.EMPTY_BAG)
@@ -172,12 +172,12 @@ def _ion_type(text: str) -> str:
 # --- Numbers -------------------------------------------------------------------------------------
 
 
-def check_numbers(root: Node) -> None:
+def check_numbers(root: TreeNode) -> None:
     """Raises StatementError for the first number of a statement that cannot be stored; WHERE is read first.
 
     An empty name beside the number is reported before it.
     """
-    waiting: list[tuple[Node, str | None]] = [(root, None)]
+    waiting: list[tuple[TreeNode, str | None]] = [(root, None)]
     while waiting:
         node, path = waiting.pop()
         if node.kind == "number":
@@ -188,7 +188,7 @@ def check_numbers(root: Node) -> None:
         waiting += reversed(_parts_with_paths(node, path))
 
 
-def _parts_with_paths(node: Node, path: str | None) -> list[tuple[Node, str | None]]:
+def _parts_with_paths(node: TreeNode, path: str | None) -> list[tuple[TreeNode, str | None]]:
     """Returns the parts of a node in the order of reading, with their paths inside a value."""
     if node.kind in ("update", "delete", "select"):
         return [(part, None) for part in sorted(node.parts, key=lambda part: part.kind != "where")]
@@ -207,7 +207,7 @@ def _parts_with_paths(node: Node, path: str | None) -> list[tuple[Node, str | No
     return [(part, path) for part in node.parts]
 
 
-def _members(struct: Node) -> tuple[Node, ...]:
+def _members(struct: TreeNode) -> tuple[TreeNode, ...]:
     """Returns the members of a struct. Raises StatementError when one has no name."""
     if any(member.parts[0].kind == "string" and not member.parts[0].token.text for member in struct.parts):
         raise errors.StatementError(errors.EMPTY_NAME)

@@ -65,7 +65,7 @@ class KeySchema:
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class IndexProjection:
     """The attributes of an index entry in addition to the keys of table and index."""
 
     kind: ProjectionKind
@@ -82,7 +82,7 @@ class IndexSchema:
     name: str
     is_global: bool
     key: KeySchema
-    projection: Projection
+    projection: IndexProjection
     table_key: KeySchema
     entry_names: frozenset[str] | None = field(init=False)
     all_key_names: tuple[str, ...] = field(init=False)

@@ -28,7 +28,7 @@ from faradisc.language.partiql.syntax import (
     Insert,
     Select,
     Statement,
-    Update,
+    UpdateStatement,
     constant_value,
 )
 from faradisc.model.values.attribute import AttributeValue, Item
@@ -132,7 +132,7 @@ class AccessConditions(Mapping[str, Value]):
             yield from [order.name for order in body.order]
         elif isinstance(body, Insert):
             yield from self._inserted(body)
-        elif isinstance(body, Update):
+        elif isinstance(body, UpdateStatement):
             for action in body.actions:
                 paths += [action.path, *_paths_in(action.operand)]
         for path in paths:
@@ -250,7 +250,7 @@ class AccessConditions(Mapping[str, Value]):
         members, statement = self._need.members, self._need.statement
         failing: str = members.get("ReturnValuesOnConditionCheckFailure", "NONE")
         given: str = members.get("ReturnValues", "NONE")
-        if statement is not None and isinstance(statement.body, Update | Delete):
+        if statement is not None and isinstance(statement.body, UpdateStatement | Delete):
             returning = statement.body.returning
             if returning is not None:
                 given = ("ALL" if returning.whole else "UPDATED") + ("_NEW" if returning.new else "_OLD")

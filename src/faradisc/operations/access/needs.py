@@ -17,7 +17,7 @@ from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ResourceNotFoundException, ValidationException
 from faradisc.language.partiql.parser import parse_statement
-from faradisc.language.partiql.syntax import Body, Delete, Insert, Statement, Update
+from faradisc.language.partiql.syntax import Body, Delete, Insert, Statement, UpdateStatement
 from faradisc.operations.backend import Access, Backend
 from faradisc.operations.call import Call
 from faradisc.operations.registry import OPERATIONS
@@ -211,7 +211,7 @@ def _statements(backend: Backend, call: Call) -> Iterator[Need]:
 
 def _action_of(body: Body) -> str:
     """EXISTS is a read. Assumed: no source says which action it needs."""
-    return f"PartiQL{type(body).__name__}" if isinstance(body, Insert | Update | Delete) else _SELECT
+    return f"PartiQL{type(body).__name__}" if isinstance(body, Insert | UpdateStatement | Delete) else _SELECT
 
 
 # --- Operations that imply others ------------------------------------------------------------------

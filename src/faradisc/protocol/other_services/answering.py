@@ -17,7 +17,7 @@ from faradisc.protocol.http import Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.recognise import ServiceRequest
 from faradisc.protocol.other_services.services import Service
 from faradisc.protocol.other_services.wire import Wire, query_code, query_error_type
-from faradisc.protocol.service_model import Operation, Shape, load
+from faradisc.protocol.service_model import ModelOperation, Shape, load
 from faradisc.protocol.shapes import CheckedShape
 
 
@@ -73,7 +73,7 @@ def _wire_of(target: ServiceRequest) -> Wire:
     return JsonWire(target.content_type)
 
 
-def _read(target: ServiceRequest, wire: Wire, body: bytes) -> tuple[Operation, dict[str, Any]]:
+def _read(target: ServiceRequest, wire: Wire, body: bytes) -> tuple[ModelOperation, dict[str, Any]]:
     """Returns the operation and its unchecked members.
 
     Raises UnknownOperationException, SerializationException.
@@ -86,7 +86,7 @@ def _read(target: ServiceRequest, wire: Wire, body: bytes) -> tuple[Operation, d
     return operation, wire.read(body, operation.input)
 
 
-def check_members(operation: Operation, document: dict[str, Any], size: int) -> None:
+def check_members(operation: ModelOperation, document: dict[str, Any], size: int) -> None:
     """Raises SerializationException, ValidationException."""
     try:
         _checked_shape(operation).check_request(document, size)
@@ -100,7 +100,7 @@ _JAVA_PACKAGE = "com.amazonaws.dynamodb.v20120810."
 
 
 @cache
-def _checked_shape(operation: Operation) -> CheckedShape:
+def _checked_shape(operation: ModelOperation) -> CheckedShape:
     """Returns the shape of an operation; the model bounds the cache."""
     return CheckedShape(operation)
 
@@ -127,7 +127,7 @@ class JsonWire:
     def read(self, body: bytes, shape: Shape) -> dict[str, Any]:
         return read_object(body or b"{}")
 
-    def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
+    def write(self, operation: ModelOperation, members: dict[str, Any], request_id: str) -> bytes:
         return orjson.dumps(members)
 
     def write_error(self, error: ApiError, request_id: str) -> bytes:

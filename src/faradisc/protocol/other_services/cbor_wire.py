@@ -14,7 +14,7 @@ import cbor2
 
 from faradisc.errors import ApiError, SerializationException
 from faradisc.protocol.http import Headers
-from faradisc.protocol.service_model import Operation, Shape
+from faradisc.protocol.service_model import ModelOperation, Shape
 
 _DEPTH_MAX: Final = 64
 _EPOCH_TAG: Final = 1
@@ -51,7 +51,7 @@ class CborWire:
         plain: dict[str, Any] = _plain(document)
         return plain
 
-    def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
+    def write(self, operation: ModelOperation, members: dict[str, Any], request_id: str) -> bytes:
         return cbor2.dumps(_typed(operation.output, members))
 
     def write_error(self, error: ApiError, request_id: str) -> bytes:

@@ -17,7 +17,7 @@ from xml.etree import ElementTree as xml
 from faradisc.errors import ApiError, SerializationException
 from faradisc.protocol.http import Headers
 from faradisc.protocol.other_services.wire import query_code, query_error_type
-from faradisc.protocol.service_model import Operation, Shape
+from faradisc.protocol.service_model import ModelOperation, Shape
 
 _FIELDS_MAX: Final = 100_000
 _PARTS_MAX: Final = 32
@@ -56,7 +56,7 @@ class QueryWire:
                 _insert(tree, name, text)
         return _structure(shape, tree)
 
-    def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
+    def write(self, operation: ModelOperation, members: dict[str, Any], request_id: str) -> bytes:
         root = xml.Element(f"{operation.name}Response", xmlns=self._namespace)
         if operation.has_output:
             _add_members(xml.SubElement(root, f"{operation.name}Result"), operation.output, members)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, Protocol
 
 from faradisc.errors import ApiError
 from faradisc.protocol.http import Headers
-from faradisc.protocol.service_model import Operation, Shape
+from faradisc.protocol.service_model import ModelOperation, Shape
 
 
 class Wire(Protocol):
@@ -26,7 +26,7 @@ class Wire(Protocol):
         Raises SerializationException.
         """
 
-    def write(self, operation: Operation, members: dict[str, Any], request_id: str) -> bytes:
+    def write(self, operation: ModelOperation, members: dict[str, Any], request_id: str) -> bytes:
         """Returns the body of a successful answer; `members` are in their JSON form."""
 
     def write_error(self, error: ApiError, request_id: str) -> bytes:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from faradisc.capacity.autoscaling import Decision, Policy, Tracking
+from faradisc.capacity.autoscaling import Policy, Rescale, Tracking
 from faradisc.capacity.schedules import next_time, parse_schedule
 from faradisc.clock import epoch_seconds
 from faradisc.services.autoscaling.dimension import Scaled, scaled_by
@@ -54,7 +54,7 @@ class ScalingPolicy:
     alarm_ids: dict[str, str]
     """By kind of alarm: the last part of its name."""
     tracking: Tracking
-    decided: Decision | None = None
+    decided: Rescale | None = None
     """A change that waits for its time, or for the table to be ACTIVE."""
 
     @classmethod

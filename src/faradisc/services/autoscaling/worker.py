@@ -14,12 +14,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from faradisc.capacity.autoscaling import Decision
+from faradisc.capacity.autoscaling import Rescale
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.controlplane import DecreaseLog
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.state import Throughput
+from faradisc.engine.tables.state import UnitsState
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ApiError, ResourceInUseException, ResourceNotFoundException
 from faradisc.metrics.alarm_rule import Value
@@ -45,7 +45,7 @@ _FULFILLED: Final = "Change successfully fulfilled by dynamodb."
 class Present:
     """The present settings of a target's table or index."""
 
-    throughput: Throughput
+    throughput: UnitsState
     capacity: int
     """In the target's direction."""
 
@@ -85,7 +85,7 @@ class AutoScaler:
         units = throughput.read_units if target.scaled.direction == "Read" else throughput.write_units
         return Present(throughput, units)
 
-    def _provided(self, target: Target) -> tuple[Table, Throughput] | None:
+    def _provided(self, target: Target) -> tuple[Table, UnitsState] | None:
         """Returns the table and the throughput of the target's resource. None if there is nothing to scale:
         no table or index, one that is created or deleted, or on-demand mode."""
         scaled = target.scaled
@@ -222,7 +222,7 @@ class AutoScaler:
         points = self.sources.points(consumed, minute_ns, minute_ns + MINUTE_NS, 60)
         return sum(statistic.sum for _, statistic in points)
 
-    def _suspended(self, target: Target, decision: Decision) -> bool:
+    def _suspended(self, target: Target, decision: Rescale) -> bool:
         which = "Out" if decision.wanted > decision.present else "In"
         return target.suspended.get(f"DynamicScaling{which}Suspended", False)
 

@@ -27,7 +27,7 @@ from faradisc.auth.policy.model import (
     Request,
     Value,
 )
-from faradisc.auth.session_tokens import Session
+from faradisc.auth.session_tokens import RoleSession
 from faradisc.clock import Entropy
 from faradisc.services.iam.errors import (
     InvalidInput,
@@ -59,7 +59,7 @@ class Ask:
     """The caller's."""
     context: Mapping[str, Value]
     """Condition keys of the request, lower-cased."""
-    session: Session | None
+    session: RoleSession | None
     """The caller's, of temporary credentials."""
     access_key_id: str
     keyring: FileKeyring

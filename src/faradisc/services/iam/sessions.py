@@ -13,7 +13,7 @@ from faradisc.auth.identities import Identities, Role
 from faradisc.auth.keyring import compiled
 from faradisc.auth.policy.evaluate import evaluate
 from faradisc.auth.policy.model import CompiledPolicy, Request, Value
-from faradisc.auth.session_tokens import Session
+from faradisc.auth.session_tokens import RoleSession
 from faradisc.services.iam.asking import Ask, Members, checked_policy, checked_tags, managed, size_of
 from faradisc.services.iam.errors import AccessDenied, PackedPolicyTooLarge, ValidationError
 
@@ -54,7 +54,7 @@ def _credentials(ask: Ask, *, seconds: int, **members: Any) -> Members:
     origin = ask.access_key_id if ask.caller.kind == "account" else ask.caller.arn
     if ask.session is not None:
         origin = ask.session.origin
-    session = Session(made.secret, issued_s=ask.now_s, expires_s=expires_s, origin=origin, **members)
+    session = RoleSession(made.secret, issued_s=ask.now_s, expires_s=expires_s, origin=origin, **members)
     return {
         "Credentials": {
             "AccessKeyId": made.key_id,

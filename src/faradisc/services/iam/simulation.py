@@ -18,7 +18,7 @@ from faradisc.auth.policy.model import (
     Request,
     Value,
 )
-from faradisc.auth.session_tokens import Session
+from faradisc.auth.session_tokens import RoleSession
 from faradisc.services.iam.asking import Ask, Members, find, page
 from faradisc.services.iam.errors import InvalidInput, NoSuchEntity
 
@@ -37,7 +37,9 @@ def simulate_principal_policy(state: Identities, ask: Ask) -> Members:
     keyring = ask.keyring
     if kind == "Role":
         key, now_s = holder.name.lower(), ask.now_s
-        role = keyring.identity_of_session(Session("", "role", now_s, now_s, key, holder.id, "simulation"))
+        role = keyring.identity_of_session(
+            RoleSession("", "role", now_s, now_s, key, holder.id, "simulation")
+        )
         assert role is not None
         return _simulate(ask, role.principal, role.policies)
     tags = holder.tags if kind == "User" else {}

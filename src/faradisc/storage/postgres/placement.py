@@ -25,7 +25,7 @@ _PLACE = """INSERT INTO kv_placement (prefix, places, moved)
 SEVERAL = "UPDATE kv_meta SET value = 2 WHERE name = 'format' AND value = 1"
 
 
-class Placement:
+class PlaceMap:
     def __init__(self, home: Reader, is_up: Callable[[int], bool] = bool) -> None:
         """is_up: whether a place answers."""
         self._home = home

@@ -35,7 +35,7 @@ from faradisc.storage.api import (
 )
 from faradisc.storage.postgres.errors import Moved
 from faradisc.storage.postgres.place import Place
-from faradisc.storage.postgres.placement import PREFIX_BYTES, Placement
+from faradisc.storage.postgres.placement import PREFIX_BYTES, PlaceMap
 from faradisc.storage.postgres.recovery import EVERY_S, Recovery
 from faradisc.storage.postgres.share import Share
 from faradisc.storage.postgres.shares import Shares
@@ -91,7 +91,7 @@ class _Routing:
 class _Snapshot(_Routing):
     """One state of all places that answered."""
 
-    def __init__(self, map_: Placement, states: Mapping[int, ReadOnlyStore], away: Mapping[int, str]) -> None:
+    def __init__(self, map_: PlaceMap, states: Mapping[int, ReadOnlyStore], away: Mapping[int, str]) -> None:
         self._map = map_
         self._states = states
         self._away = away
@@ -115,7 +115,7 @@ class _Snapshot(_Routing):
             await state.close()
 
 
-async def parts_of(map_: Placement, readers: Mapping[int, ReadOnlyStore]) -> list[tuple[Part, int]]:
+async def parts_of(map_: PlaceMap, readers: Mapping[int, ReadOnlyStore]) -> list[tuple[Part, int]]:
     """Returns the parts that the map says to be at the places of readers."""
     found: list[tuple[Part, int]] = []
     for number, reader in readers.items():
@@ -150,7 +150,7 @@ class RoutedStore(_Routing):
         self.places = places
         self.home = places[0]
         self._unnamed = self.home.unsettled()
-        self.map = Placement(self.home, self._is_up)
+        self.map = PlaceMap(self.home, self._is_up)
         self.recovery = Recovery(store_id, places)
         self.look_for_places: Callable[[], Awaitable[None]] = _nothing
         """Adds places that were named after the start."""
@@ -369,7 +369,7 @@ class RoutedStore(_Routing):
                 for number, place in self.places.items():
                     if number not in away:
                         states[number] = await place.snapshot()
-                map_ = Placement(states[0])
+                map_ = PlaceMap(states[0])
                 await map_.load()
             except BaseException:
                 for state in states.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from faradisc.tools.console.endpoint import Endpoint, Failure
+from faradisc.tools.console.endpoint import Failure, ServerEndpoint
 from faradisc.tools.consumers.leases import GROUP_KEY, SHARD_END
 
 LEASE_TABLE: Final = "faradisc-consumers"
@@ -26,7 +26,7 @@ class ConsumerPosition:
     """Records that wait and the age of the first, as text."""
 
 
-async def positions(endpoint: Endpoint, stream_arn: str) -> list[ConsumerPosition]:
+async def positions(endpoint: ServerEndpoint, stream_arn: str) -> list[ConsumerPosition]:
     """Returns the positions of all groups of a stream; none without a lease table. Raises Failure."""
     request: dict[str, Any] = {
         "TableName": LEASE_TABLE,
@@ -45,7 +45,7 @@ async def positions(endpoint: Endpoint, stream_arn: str) -> list[ConsumerPositio
     return sorted(found, key=lambda each: (each.group, each.shard))
 
 
-async def _position(endpoint: Endpoint, stream_arn: str, item: dict[str, Any]) -> ConsumerPosition:
+async def _position(endpoint: ServerEndpoint, stream_arn: str, item: dict[str, Any]) -> ConsumerPosition:
     shard, checkpoint = item["leaseKey"]["S"], item["checkpoint"]["S"]
     group = item["consumerGroup"]["S"].replace(stream_arn, "").rstrip(" /:#|")
     owner = item.get("leaseOwner", {}).get("S", "")
@@ -53,7 +53,7 @@ async def _position(endpoint: Endpoint, stream_arn: str, item: dict[str, Any]) -
     return ConsumerPosition(group, shard, owner, checkpoint, behind)
 
 
-async def _behind(endpoint: Endpoint, stream_arn: str, shard: str, checkpoint: str) -> str:
+async def _behind(endpoint: ServerEndpoint, stream_arn: str, shard: str, checkpoint: str) -> str:
     request: dict[str, Any] = {"StreamArn": stream_arn, "ShardId": shard, "ShardIteratorType": checkpoint}
     if checkpoint not in ("TRIM_HORIZON", "LATEST"):
         request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": checkpoint}

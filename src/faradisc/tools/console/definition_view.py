@@ -13,7 +13,7 @@ from faradisc.tools.console.definition import (
     definition_of,
     terraform,
 )
-from faradisc.tools.console.endpoint import Endpoint
+from faradisc.tools.console.endpoint import ServerEndpoint
 from faradisc.tools.console.files import show_codes
 from faradisc.tools.console.messages import guarded, notice
 from faradisc.tools.console.navigation import table_path
@@ -26,7 +26,7 @@ from faradisc.tools.console.values import Item
 _WAIT: Final = {"Delay": 1, "MaxAttempts": 300}
 
 
-async def make(endpoint: Endpoint, wanted: NewTable) -> None:
+async def make(endpoint: ServerEndpoint, wanted: NewTable) -> None:
     """Makes a table, and waits until it is active where something is to follow. Raises Failure."""
     await endpoint.call("CreateTable", wanted.create)
     if wanted.later:
@@ -35,13 +35,13 @@ async def make(endpoint: Endpoint, wanted: NewTable) -> None:
         await endpoint.call(*call)
 
 
-async def active(endpoint: Endpoint, table: str) -> None:
+async def active(endpoint: ServerEndpoint, table: str) -> None:
     """Waits until a table is active. Raises Failure."""
     asked = {"TableName": table, "WaiterConfig": _WAIT}
     await endpoint.use(lambda client: client.get_waiter("table_exists").wait(**asked))
 
 
-async def make_with(endpoint: Endpoint, wanted: NewTable, items: list[Item]) -> None:
+async def make_with(endpoint: ServerEndpoint, wanted: NewTable, items: list[Item]) -> None:
     """Makes a table and puts items into it. Raises Failure."""
     await make(endpoint, wanted)
     table = wanted.create["TableName"]

@@ -42,7 +42,7 @@ class Key:
     token: str | None = field(default=None, repr=False)
 
 
-class Endpoint:
+class ServerEndpoint:
     """An endpoint with a region and a key. Calls run in threads; clients of botocore are safe there."""
 
     def __init__(self, url: str | None, region: str, key: Key | None) -> None:

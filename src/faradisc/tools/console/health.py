@@ -9,7 +9,7 @@ from typing import Any, Final
 from faradisc.clock import SystemClock
 from faradisc.tools.console.consumers import LEASE_TABLE, ConsumerPosition, positions
 from faradisc.tools.console.drawing import TableReads
-from faradisc.tools.console.endpoint import Endpoint, Failure
+from faradisc.tools.console.endpoint import Failure, ServerEndpoint
 
 TABLES_MAX: Final = 100
 """More are not asked for: each costs four metrics."""
@@ -46,7 +46,7 @@ class HealthAlarm:
     table: str
 
 
-async def table_health(endpoint: Endpoint, names: list[str]) -> list[TableHealth]:
+async def table_health(endpoint: ServerEndpoint, names: list[str]) -> list[TableHealth]:
     """Returns the tables with traffic or throttles, the worst first. Raises Failure."""
     found = {name: TableHealth(name) for name in names[:TABLES_MAX]}
     end = _end()
@@ -86,7 +86,7 @@ async def table_health(endpoint: Endpoint, names: list[str]) -> list[TableHealth
 READS: Final = ("GetItem", "BatchGetItem", "TransactGetItems", "Query", "Scan")
 
 
-async def table_reads(endpoint: Endpoint, described: dict[str, Any], hours: int) -> TableReads:
+async def table_reads(endpoint: ServerEndpoint, described: dict[str, Any], hours: int) -> TableReads:
     """Returns what other clients have read of a table. Raises Failure."""
     table = {"Name": "TableName", "Value": described["TableName"]}
     indexes = [each["IndexName"] for each in described.get("GlobalSecondaryIndexes", ())]
@@ -133,7 +133,7 @@ def worst_first(tables: list[TableHealth]) -> list[TableHealth]:
     return sorted(used, key=lambda each: (-each.throttles, -each.units, each.table))
 
 
-async def alarms(endpoint: Endpoint) -> list[HealthAlarm]:
+async def alarms(endpoint: ServerEndpoint) -> list[HealthAlarm]:
     """Returns the alarms that are on. Raises Failure."""
     found = (await endpoint.service("cloudwatch", "DescribeAlarms", {"StateValue": "ALARM"}))["MetricAlarms"]
     return [
@@ -149,7 +149,7 @@ def _table_of(alarm: dict[str, Any]) -> str:
     return ""
 
 
-async def lagging(endpoint: Endpoint, names: list[str]) -> list[tuple[str, ConsumerPosition]]:
+async def lagging(endpoint: ServerEndpoint, names: list[str]) -> list[tuple[str, ConsumerPosition]]:
     """Returns the positions of consumer groups that have records to read, each with its table."""
     found: list[tuple[str, ConsumerPosition]] = []
     if LEASE_TABLE not in names:

@@ -9,7 +9,7 @@ import orjson
 from nicegui import ui
 
 from faradisc.clock import SystemClock
-from faradisc.tools.console.endpoint import Endpoint, Failure
+from faradisc.tools.console.endpoint import Failure, ServerEndpoint
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.parts import CHART_TEXT, heading, note
 
@@ -37,10 +37,10 @@ LINE_PX: Final = 34
 """Height of one row of the time line."""
 
 
-class History:
+class MetricHistory:
     """Both charts of a table; they follow while the page is open."""
 
-    def __init__(self, endpoint: Endpoint, table: str) -> None:
+    def __init__(self, endpoint: ServerEndpoint, table: str) -> None:
         self._endpoint = endpoint
         self._table = table
 

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from faradisc.tools.console.changes import Path, path_changes, path_text
 from faradisc.tools.console.parts import heading, note
-from faradisc.tools.console.staging import Conflict, StagedChange, Staging
+from faradisc.tools.console.staging import StagedChange, StagedConflict, Staging
 from faradisc.tools.console.values import Item, Value, text_of, visible
 
 SHOWN: Final = 50
@@ -91,7 +91,7 @@ def _draw_change(change: StagedChange, keys: Sequence[str]) -> None:
     draw_difference(change.before, change.after)
 
 
-async def settled(conflict: Conflict, keys: Sequence[str], left: int) -> Resolution | None:
+async def settled(conflict: StagedConflict, keys: Sequence[str], left: int) -> Resolution | None:
     """Waits for what to do with a change whose item has changed since. None: it stays staged as it is.
 
     left: further conflicts.
@@ -129,7 +129,7 @@ async def settled(conflict: Conflict, keys: Sequence[str], left: int) -> Resolut
     return await dialog  # type: ignore[no-any-return]
 
 
-def _paths(conflict: Conflict) -> list[Path]:
+def _paths(conflict: StagedConflict) -> list[Path]:
     """Returns the paths where mine or theirs differ from what was read."""
     found: dict[Path, None] = {}
     for other in (conflict.theirs, conflict.mine):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any, Final
 
-from faradisc.tools.console.endpoint import Endpoint
+from faradisc.tools.console.endpoint import ServerEndpoint
 from faradisc.tools.console.results import ResultWalk, put_all
 from faradisc.tools.console.values import Item
 
@@ -107,7 +107,7 @@ def _item(partition: str, sort: str, **more: Any) -> Item:
     return {"PK": {"S": partition}, "SK": {"S": sort}, **given}
 
 
-async def load(endpoint: Endpoint) -> None:
+async def load(endpoint: ServerEndpoint) -> None:
     """Creates the table and writes its items. Raises Failure."""
     await endpoint.call("CreateTable", request())
     wait = {"TableName": TABLE, "WaiterConfig": {"Delay": 1, "MaxAttempts": 120}}

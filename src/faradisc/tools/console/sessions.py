@@ -13,19 +13,19 @@ from weakref import WeakValueDictionary
 
 from nicegui import app
 
-from faradisc.tools.console.endpoint import Endpoint, Failure, Key
+from faradisc.tools.console.endpoint import Failure, Key, ServerEndpoint
 
 RECENT_MAX: Final = 6
 ANY_TABLE: Final = {"TableName": "", "TableArn": "*"}
 """For `Session.denied`, of operations on no table in particular."""
-_ENDPOINTS: WeakValueDictionary[tuple[str | None, str, Key | None], Endpoint] = WeakValueDictionary()
+_ENDPOINTS: WeakValueDictionary[tuple[str | None, str, Key | None], ServerEndpoint] = WeakValueDictionary()
 
 
-def shared_endpoint(url: str | None, region: str, key: Key | None) -> Endpoint:
+def shared_endpoint(url: str | None, region: str, key: Key | None) -> ServerEndpoint:
     """Returns the endpoint of all sessions with this key."""
     found = _ENDPOINTS.get((url, region, key))
     if found is None:
-        found = _ENDPOINTS[url, region, key] = Endpoint(url, region, key)
+        found = _ENDPOINTS[url, region, key] = ServerEndpoint(url, region, key)
     return found
 
 
@@ -38,7 +38,7 @@ class Session:
     key: Key | None = None
     dark: bool | None = None
     """None: as the browser prefers."""
-    endpoint: Endpoint = field(init=False)
+    endpoint: ServerEndpoint = field(init=False)
     admin: bool | None = None
     """Whether the admin API answers; None: not asked yet."""
     who: str | None = None

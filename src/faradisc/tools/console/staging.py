@@ -103,7 +103,7 @@ class Staging:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class StagedConflict:
     """A change whose item is no longer what was read."""
 
     number: int
@@ -120,7 +120,7 @@ class Conflict:
         return applied(path_changes(self.base, self.mine, lists=False), self.theirs)
 
 
-def resolve(staging: Staging, conflict: Conflict, how: Literal["mine", "merge", "theirs"]) -> None:
+def resolve(staging: Staging, conflict: StagedConflict, how: Literal["mine", "merge", "theirs"]) -> None:
     """Settles a conflict. What stays staged requires the item to be as it is now; it is reviewed again."""
     number = conflict.number
     if conflict.theirs is not None and number >= 0:

@@ -35,7 +35,7 @@ class KeptLetter:
 
 
 @dataclass(slots=True)
-class Outcome:
+class Redriven:
     """What became of the letters, by their ids."""
 
     delivered: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ def _letter(item: dict[str, Any]) -> KeptLetter:
     )
 
 
-def redrive(client: Any, table: str, chosen: Iterable[KeptLetter], invoke: Invoke, outcome: Outcome) -> None:
+def redrive(client: Any, table: str, chosen: Iterable[KeptLetter], invoke: Invoke, outcome: Redriven) -> None:
     """Delivers letters of a table. Adds to the outcome after each letter; raises exceptions of boto3."""
     blocked: set[tuple[str, str, str]] = set()
     for letter in sorted(chosen, key=lambda each: (each.group, each.stream_arn, int(each.sequence_number))):

@@ -6,13 +6,13 @@ from typing import Any
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from faradisc.tools.console.endpoint import Endpoint, Failure
+from faradisc.tools.console.endpoint import Failure, ServerEndpoint
 
 Item = dict[str, dict[str, Any]]
 """DynamoDB JSON: {"pk": {"S": "a"}, "n": {"N": "1"}}; binary is base64."""
 
 
-async def ask(endpoint: Endpoint, operation: str, **request: Any) -> dict[str, Any]:
+async def ask(endpoint: ServerEndpoint, operation: str, **request: Any) -> dict[str, Any]:
     """Returns the answer. Members of the request that are None or empty are left out. Raises ToolError."""
     wanted = {
         name: value for name, value in request.items() if value is not None and value not in ("", {}, [])

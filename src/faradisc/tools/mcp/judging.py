@@ -15,7 +15,7 @@ from faradisc.tools.advisor.report import to_json
 from faradisc.tools.advisor.rules import advise
 from faradisc.tools.advisor.serving import of_endpoint
 from faradisc.tools.advisor.traffic import Traffic
-from faradisc.tools.console.endpoint import Endpoint, Failure
+from faradisc.tools.console.endpoint import Failure, ServerEndpoint
 from faradisc.tools.mcp.reading import READS
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plans
@@ -26,7 +26,7 @@ Hours = Annotated[int, Field(ge=1, le=24, description="Of the endpoint's metrics
 VARIANTS_MAX = 10
 
 
-def add_judging(server: MCPServer, endpoint: Endpoint) -> None:
+def add_judging(server: MCPServer, endpoint: ServerEndpoint) -> None:
     async def measured(hours: int) -> Traffic:
         now = datetime.fromtimestamp(SystemClock().now_ns() / 1e9, UTC)
         try:

@@ -9,7 +9,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from faradisc.tools.console.endpoint import Endpoint
+from faradisc.tools.console.endpoint import ServerEndpoint
 from faradisc.tools.mcp.answers import Item, ask, page, units
 
 READS = ToolAnnotations(read_only_hint=True)
@@ -20,7 +20,7 @@ Values = Annotated[Item | None, Field(description='Values for :placeholders: {":
 Start = Annotated[Item | None, Field(description="`next` of the page before.")]
 
 
-def add_reading(server: MCPServer, endpoint: Endpoint) -> None:
+def add_reading(server: MCPServer, endpoint: ServerEndpoint) -> None:
     @server.tool(annotations=READS)
     async def list_tables() -> dict[str, Any]:
         """Names of all tables."""
@@ -165,7 +165,7 @@ def add_reading(server: MCPServer, endpoint: Endpoint) -> None:
 RECORDS_PER_SHARD_MAX = 5_000
 
 
-async def _records(endpoint: Endpoint, arn: str, shard: str, limit: int | None) -> list[dict[str, Any]]:
+async def _records(endpoint: ServerEndpoint, arn: str, shard: str, limit: int | None) -> list[dict[str, Any]]:
     """Returns the records of a shard, from its oldest: the first `limit`, or at most the allowed number."""
     asked = await ask(
         *(endpoint, "GetShardIterator"), StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON"

@@ -11,7 +11,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError
 
 from faradisc import __version__
-from faradisc.tools.console.endpoint import Endpoint
+from faradisc.tools.console.endpoint import ServerEndpoint
 from faradisc.tools.mcp.judging import add_judging
 from faradisc.tools.mcp.reading import add_reading
 from faradisc.tools.mcp.writing import add_writing
@@ -25,7 +25,7 @@ everything. Answers say what they cost in capacity units."""
 def made(url: str | None, region: str, *, write: bool) -> MCPServer:
     """Returns a server for an endpoint. url: None for Amazon DynamoDB."""
     server = MCPServer("faradisc", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
-    endpoint = Endpoint(url, region, None)
+    endpoint = ServerEndpoint(url, region, None)
     add_reading(server, endpoint)
     add_judging(server, endpoint)
     if write:

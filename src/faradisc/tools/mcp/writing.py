@@ -8,7 +8,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from faradisc.tools.console.endpoint import Endpoint
+from faradisc.tools.console.endpoint import ServerEndpoint
 from faradisc.tools.mcp.answers import Item, ask, units
 from faradisc.tools.mcp.reading import Names, Values
 
@@ -16,7 +16,7 @@ WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=True)
 Condition = Annotated[str, Field(description="ConditionExpression that must hold, else nothing is written.")]
 
 
-def add_writing(server: MCPServer, endpoint: Endpoint) -> None:
+def add_writing(server: MCPServer, endpoint: ServerEndpoint) -> None:
     @server.tool(annotations=WRITES)
     async def put_item(
         table: str, item: Item, condition: Condition = "", values: Values = None, names: Names = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from faradisc.engine.exchange.object_reader import Source
+from faradisc.engine.exchange.object_reader import InputFormat
 from faradisc.engine.formats.compression import InputDamaged, pieces
 from faradisc.engine.formats.manifests import FILES, SUMMARY, CheckedFile, DataFile, data_files, read_checked
 from faradisc.engine.objects.directory import DirectoryStorage
@@ -44,7 +44,7 @@ class InputFile:
 @dataclass(frozen=True, slots=True)
 class Input:
     files: list[InputFile]
-    source: Source
+    source: InputFormat
     changes: bool = False
     """The lines are changes of an incremental export."""
     export: Path | None = None
@@ -101,7 +101,7 @@ def find_input(
     if found_format is None:
         raise NoInput(f"The format of {paths[0]} is unknown; use --format.")
     tabs = all(".tsv" in each.suffixes for each in paths)
-    source = Source(found_format, found_compression, delimiter or ("\t" if tabs else ","), headers)
+    source = InputFormat(found_format, found_compression, delimiter or ("\t" if tabs else ","), headers)
     return Input([InputFile(each) for each in paths], source)
 
 
@@ -132,7 +132,7 @@ def _export(directory: Path) -> Input:
     if sum(each.items for each in listed) != counted:
         raise InputDamaged(f"{directory / SUMMARY} and {FILES} have different item counts")
     files = [InputFile(_located(directory, each), each.md5) for each in listed if each.items]
-    return Input(files, Source(format_, "GZIP"), changes, directory)
+    return Input(files, InputFormat(format_, "GZIP"), changes, directory)
 
 
 def _located(directory: Path, listed: DataFile) -> Path:

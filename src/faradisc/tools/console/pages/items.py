@@ -40,7 +40,7 @@ from faradisc.tools.console.query_view import QueryView
 from faradisc.tools.console.review import key_text, reviewed, settled
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, current_shell, go
-from faradisc.tools.console.staging import Conflict, Staging, resolve
+from faradisc.tools.console.staging import StagedConflict, Staging, resolve
 from faradisc.tools.console.values import Item, ValueMistake, item_text, text_of, type_of, value_of, visible
 
 
@@ -331,7 +331,7 @@ class Explorer:
         key = {name: (change.before or change.after or {})[name] for name in self._keys}
         request = {"TableName": self._form.table, "Key": key, "ConsistentRead": True}
         theirs = (await self._session.endpoint.call("GetItem", request)).get("Item")
-        conflict = Conflict(number, change.before, change.after, theirs)
+        conflict = StagedConflict(number, change.before, change.after, theirs)
         how = await settled(conflict, self._keys, left)
         if how is not None:
             resolve(self._staging, conflict, how)

@@ -20,7 +20,7 @@ from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page
 from faradisc.tools.console.values import cell, text_of, visible
 from faradisc.tools.consumers.handlers import HttpHandler
-from faradisc.tools.consumers.redrive import KeptLetter, Outcome, letters, redrive
+from faradisc.tools.consumers.redrive import KeptLetter, Redriven, letters, redrive
 
 SHOWN_MAX: Final = 100
 """Records that are drawn."""
@@ -117,7 +117,7 @@ class Letters:
             raise Failure("", f"The handler {mistake}.") from None
         if not chosen:
             raise Failure("", "Select letters first.")
-        outcome, table = Outcome(), self._table.value
+        outcome, table = Redriven(), self._table.value
 
         def report() -> None:
             left = {**outcome.failed, **outcome.not_tried}

@@ -28,7 +28,7 @@ from faradisc.tools.console.heat import (
     totals,
 )
 from faradisc.tools.console.messages import guarded
-from faradisc.tools.console.metrics import History
+from faradisc.tools.console.metrics import MetricHistory
 from faradisc.tools.console.navigation import items_path
 from faradisc.tools.console.parts import dialog_end, dialog_of, facts, heading, note, plain_table, set_rows
 from faradisc.tools.console.sessions import Session
@@ -62,7 +62,7 @@ async def throughput_page(session: Session, table: str) -> None:
         ui.timer(POLL_S, guarded(live.update))
     else:
         note("Partitions and heat are shown for a Faradisc server whose admin API this key may use.")
-    await History(session.endpoint, table).draw()
+    await MetricHistory(session.endpoint, table).draw()
 
 
 class Live:

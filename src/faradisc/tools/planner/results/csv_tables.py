@@ -15,7 +15,7 @@ from faradisc.tools.planner.results.outcome import (
     BudgetResult,
     EventRow,
     Headroom,
-    HotKey,
+    HotKeyResult,
     ItemCollection,
     ModeCost,
     PlanOutcome,
@@ -57,7 +57,7 @@ def tables(outcome: PlanOutcome) -> dict[str, str]:
             ((*target, *_row(event, _names(ScalingEvent))) for *target, event in steps),
         ),
         "headroom.csv": _plain(Headroom, outcome.headroom),
-        "keys.csv": _plain(HotKey, outcome.hot_keys),
+        "keys.csv": _plain(HotKeyResult, outcome.hot_keys),
         "traffic.csv": _text(
             (*totals, *waits), ((*_row(each, totals), *_row(each.waits, waits)) for each in flows)
         ),

@@ -16,7 +16,7 @@ from faradisc.tools.planner.results.outcome import (
     Costs,
     Headline,
     Headroom,
-    HotKey,
+    HotKeyResult,
     ItemCollection,
     ResourceOutcome,
     Totals,
@@ -55,7 +55,7 @@ def judge_budgets(
     budgets: Mapping[str, Fraction],
     totals: Totals,
     costs: Costs,
-    keys: Sequence[HotKey],
+    keys: Sequence[HotKeyResult],
     resources: Sequence[ResourceOutcome],
 ) -> tuple[BudgetResult, ...]:
     counts = [resource.partition_count[-1] for resource in resources if resource.partition_count]
@@ -84,7 +84,7 @@ def allowed_percent(budgets: Mapping[str, Fraction]) -> float:
 def headline(
     totals: Totals,
     budgets: Sequence[BudgetResult],
-    keys: Sequence[HotKey],
+    keys: Sequence[HotKeyResult],
     resources: Sequence[ResourceOutcome],
     costs: Costs,
 ) -> Headline:
@@ -107,7 +107,7 @@ def sentence(words: str) -> str:
     return text if text.endswith((".", "!", "?", "\u2026")) or not text else f"{text}."
 
 
-def main_cause(keys: Sequence[HotKey], resources: Sequence[ResourceOutcome]) -> str:
+def main_cause(keys: Sequence[HotKeyResult], resources: Sequence[ResourceOutcome]) -> str:
     """Returns what throttled most: a key that no partition can serve, or a limit; "" without throttling."""
     hot = [key for key in keys if key.verdict == "shard" and key.ways]
     if hot:
@@ -144,7 +144,7 @@ def busiest(partitions: Sequence[PartitionSeries], step_s: int) -> Busiest | Non
 def findings(
     totals: Totals,
     resources: Sequence[ResourceOutcome],
-    keys: Sequence[HotKey],
+    keys: Sequence[HotKeyResult],
     costs: Costs,
     *,
     collections: Sequence[ItemCollection],

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from faradisc.capacity.config import HALF_UNIT
-from faradisc.tools.planner.results.outcome import HotKey, VerdictCode
+from faradisc.tools.planner.results.outcome import HotKeyResult, VerdictCode
 from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.simulation.key_totals import KeyTotals
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecorder
@@ -23,7 +23,7 @@ KEYS_SHOWN_PERCENT = 1
 """Lighter keys are not hot, unless they were throttled."""
 
 
-def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> tuple[HotKey, ...]:
+def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> tuple[HotKeyResult, ...]:
     """Returns the verdicts on the heaviest keys, resources in order, reads before writes."""
     examples = list(_examples(flows))
     ordered = {
@@ -35,7 +35,7 @@ def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> t
     for flow in flows:
         read[flow.plan.reads_item].update(id(stream.record) for stream in flow.streams)
     of_items = read[True] - read[False]
-    found: list[HotKey] = []
+    found: list[HotKeyResult] = []
     for record in recorder.directions:
         total = record.keys.half_units or 1
         heavy = [
@@ -100,7 +100,7 @@ def arithmetic(peak: float, limit: float, unit: str) -> str:
     return f"{peak:,.0f} {unit}/s / {limit:,} per partition = {peak / limit:.2f}"
 
 
-def _divided(key: HotKey) -> str:
+def _divided(key: HotKeyResult) -> str:
     exact = arithmetic(key.peak_units, key.limit_units, "WCU" if key.direction == "W" else "RCU")
     return (
         f"{exact}: more than one partition; splits for heat divide its items by sort key, after some ten "
@@ -108,14 +108,14 @@ def _divided(key: HotKey) -> str:
     )
 
 
-def _judged(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int) -> HotKey:
+def _judged(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int) -> HotKeyResult:
     config = record.virtual.resource.config
     cap = config.partition_write_units if record.writes else config.partition_read_units
     # Eventually consistent reads load a partition less, so it serves more of them.
     limit = cap * record.keys.half_units * HALF_UNIT // record.keys.load if record.keys.load else cap
     peak = key.peak_half / 2
     code, words = _verdict(record, key, peak, limit)
-    return HotKey(
+    return HotKeyResult(
         resource=record.virtual.name,
         key=key.name,
         direction="W" if record.writes else "R",

@@ -184,7 +184,7 @@ VerdictCode = Literal["fits", "near", "isolated", "shard"]
 
 
 @dataclass(frozen=True, slots=True)
-class HotKey:
+class HotKeyResult:
     """One of the heaviest partition keys of a resource, and what to do about it (3.4, part 4)."""
 
     resource: str
@@ -355,7 +355,7 @@ class PlanOutcome:
     events: tuple[EventRow, ...]
     events_left_out: int
     scaling: tuple[ScalingTimeline, ...]
-    hot_keys: tuple[HotKey, ...]
+    hot_keys: tuple[HotKeyResult, ...]
     costs: Costs
     budgets: tuple[BudgetResult, ...]
     headline: Headline

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from fractions import Fraction
 
-from faradisc.capacity.autoscaling import Decision
+from faradisc.capacity.autoscaling import Rescale
 from faradisc.capacity.config import SECOND_NS, Direction
 from faradisc.capacity.schedules import next_time
 from faradisc.capacity.usage import MinuteUsage
@@ -40,7 +40,7 @@ class SimulatedAutoScaler:
         self.events: list[ScalingEvent] = []
         self.desired = self.present()
         self._world = world
-        self._pending: Decision | None = None
+        self._pending: Rescale | None = None
         """Until its update has taken effect."""
         self._unseen: deque[tuple[int, Fraction]] = deque()
         """Minutes that can be evaluated, and the units consumed in them."""
@@ -124,7 +124,7 @@ class SimulatedAutoScaler:
         if decision is not None:
             self._decide(decision, now)
 
-    def _decide(self, decision: Decision, now: int) -> None:
+    def _decide(self, decision: Rescale, now: int) -> None:
         words = f"{_WHY[decision.why]}: from {decision.present:,} to {decision.wanted:,} {self._unit}"
         if decision.point:
             words += f", of which {float(decision.point):,.1f}/s are {self.settings.target_percent:g} %"
@@ -143,7 +143,7 @@ class SimulatedAutoScaler:
     def _unit(self) -> str:
         return "RCU" if self.direction == "R" else "WCU"
 
-    def _call(self, decision: Decision, now: int) -> None:
+    def _call(self, decision: Rescale, now: int) -> None:
         """Calls UpdateTable, later while the table is UPDATING."""
         if self._pending is not decision:
             return  # new limits have moved the capacity meanwhile
@@ -175,7 +175,7 @@ class SimulatedAutoScaler:
             lambda at: self._settle(decision, at),
         )
 
-    def _settle(self, decision: Decision, now: int) -> None:
+    def _settle(self, decision: Rescale, now: int) -> None:
         if self._pending is decision:
             self._pending = None
         words = f"{decision.present:,} to {decision.wanted:,} {self._unit}"

@@ -8,8 +8,8 @@ from faradisc.model.codec.keyspace import HASH_BYTES
 from faradisc.tools.planner.workload.key_distributions import (
     HASH_SPACE,
     SORT_BYTES,
-    Key,
     KeyShape,
+    NamedKey,
     hash_position,
 )
 
@@ -37,7 +37,7 @@ class PartitionKeys:
         """Yields locations that requests of a second name, with their parts of these: of the heaviest keys,
         of some other named keys, and of some keys without a name; other ones in each second."""
         step = len(self._others) // SAMPLED
-        others: list[Key] = self._others[second % step :: step][:SAMPLED] if step else self._others
+        others: list[NamedKey] = self._others[second % step :: step][:SAMPLED] if step else self._others
         for key, part in (*self.heaviest, *((key, self._others_part / len(others)) for key in others)):
             count = max(1, min(HEAVIEST, int(part * 2 * HEAVIEST)))
             found = self._shape.sample_locations(key, self._low, self._high, count, second + 1)

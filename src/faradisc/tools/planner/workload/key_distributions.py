@@ -41,7 +41,7 @@ HASH_SPACE = 1 << (8 * HASH_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class NamedKey:
     """A named partition key and its weight."""
 
     name: str
@@ -59,7 +59,7 @@ def key_prefix(name: str) -> bytes:
 class KeyShape:
     """The keys of the requests of one or more seconds, with their weights."""
 
-    keys: tuple[Key, ...]
+    keys: tuple[NamedKey, ...]
     tail: int
     """Weight of all keys without a name."""
     sort: Sort = "one"
@@ -72,7 +72,7 @@ class KeyShape:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_cumulative", tuple(accumulate(key.weight for key in self.keys)))
 
-    def draw(self, point: int, sort_point: int) -> tuple[Key | None, bytes]:
+    def draw(self, point: int, sort_point: int) -> tuple[NamedKey | None, bytes]:
         """Returns the key and the location at a point of 0..ONE-1. `sort_point`, of the same range, chooses
         the sort key; rising sort keys are that number itself."""
         position = bisect_right(self._cumulative, point)
@@ -93,7 +93,7 @@ class KeyShape:
         """Returns the weight of the locations from `low` (inclusive) to `high` (exclusive)."""
         return sum([weight for _, weight in self.keys_between(low, high)]) + self.tail_between(low, high)
 
-    def keys_between(self, low: bytes, high: bytes | None) -> list[tuple[Key, int]]:
+    def keys_between(self, low: bytes, high: bytes | None) -> list[tuple[NamedKey, int]]:
         """Returns the named keys between two bounds, and the weight that each has there."""
         prefixes, keys = self._by_location
         # The bound `low` may lie within the collection of the key before it.
@@ -103,7 +103,7 @@ class KeyShape:
         return [(key, weight) for key, weight in weights if weight]
 
     @cached_property
-    def _by_location(self) -> tuple[list[bytes], list[Key]]:
+    def _by_location(self) -> tuple[list[bytes], list[NamedKey]]:
         keys = sorted(self.keys, key=lambda key: key.prefix)
         return [key.prefix for key in keys], keys
 
@@ -113,7 +113,7 @@ class KeyShape:
             return 0
         return self.tail * (hash_position(high) - hash_position(low)) // HASH_SPACE
 
-    def _key_weight(self, key: Key, low: bytes, high: bytes | None) -> int:
+    def _key_weight(self, key: NamedKey, low: bytes, high: bytes | None) -> int:
         """Returns the weight of a key's items between two bounds."""
         if self.sort == "spread":
             begin, end = _sort_position(low, key.prefix), _sort_position(high, key.prefix)
@@ -122,7 +122,7 @@ class KeyShape:
         return key.weight if low <= location and (high is None or location < high) else 0
 
     def sample_locations(
-        self, key: Key, low: bytes, high: bytes | None, count: int, second: int
+        self, key: NamedKey, low: bytes, high: bytes | None, count: int, second: int
     ) -> list[bytes]:
         """Returns up to `count` locations of a key's items between two bounds, as requests of this second
         name them. Requires: `count` is at most `_LOCATIONS_MAX`."""
@@ -245,19 +245,19 @@ def named(
     weights: Sequence[tuple[str, int]], suffixes: int, sort: Sort, tail: int = 0, *, ordered: bool = False
 ) -> KeyShape:
     """Returns a shape of named keys, each divided by suffixes; keys beyond NAMED_KEYS_MAX are in the tail."""
-    keys: list[Key] = []
+    keys: list[NamedKey] = []
     given = 0
     for name, weight in weights:
         if len(keys) + suffixes > NAMED_KEYS_MAX and (keys or suffixes > NAMED_KEYS_MAX):
             break
         for suffix in range(1, suffixes + 1):
             full = name if suffixes == 1 else f"{name}.{suffix}"
-            keys.append(Key(full, weight // suffixes, key_prefix(full)))
+            keys.append(NamedKey(full, weight // suffixes, key_prefix(full)))
         given += weight // suffixes * suffixes
     rest = ONE - given
     if keys and not tail and rest < len(keys) + suffixes:
         # The remainder of the divisions goes to the first key.
-        keys[0] = Key(keys[0].name, keys[0].weight + rest, keys[0].prefix)
+        keys[0] = NamedKey(keys[0].name, keys[0].weight + rest, keys[0].prefix)
         rest = 0
     return KeyShape(tuple(keys), rest, sort, ordered=ordered)
 
