@@ -1,21 +1,28 @@
 """A derived kind that the project does not have: how many items begin with each letter.
 
 What it proves: a kind is one class and one entry in the list of kinds. From that alone it is maintained by
-every write, filled on a table with items, removed, verified and repaired by the check, shown by `faradisc
-inspect`, encrypted, and in backups; and, as tests of this folder run on two nodes too, followed by servers
-over PostgreSQL. Nothing but this file knows of it.
+every write, by imports and by bulk puts, filled on a table with items, right after a kill at any commit,
+removed, verified and repaired by the check, shown by `faradisc inspect`, encrypted, and in backups; and, as
+tests of this folder run on two nodes too, followed by servers over PostgreSQL. Nothing but this file knows of
+it.
 """
 
 from __future__ import annotations
 
+import itertools
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import BotoCoreError, ClientError
 
 from faradisc.clock import ManualClock
+from faradisc.database import Database
 from faradisc.engine.check import Check
 from faradisc.engine.check.repair import Repair
 from faradisc.engine.derived.counters import Counted, Counters
@@ -28,11 +35,15 @@ from faradisc.engine.tables.state import FeatureState, TableState
 from faradisc.model.codec.keyspace import JOBS_PART, parts_of, slot_shift
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Batch, Part
+from faradisc.storage.memory import MemoryStore
+from fixtures.clients import http_client
 from fixtures.encrypted import Keys
-from fixtures.exchanging import Exchanging, lines
+from fixtures.exchanging import BUCKET, Exchanging, lines
 from fixtures.in_process import InProcess
 from fixtures.schemas import item, schema
+from fixtures.served import Server
 from fixtures.stepped import Stepped
+from unit.tables.test_crashes_between_commits import copies_after_each_write
 
 WORDS = ("ant", "asp", "auk", "bat", "bee", "cat", "cod", "cow", "crow", "doe")
 
@@ -278,6 +289,128 @@ def test_an_import_maintains_it(tmp_path: Path, bugs_surface: None) -> None:
     process.run(catalog.update(catalog.tables.for_control("table", "", ""), on, while_in_use=True))
     process.finish()
     assert counted(process) == held(process) == {"a": 3, "b": 2, "c": 4, "d": 1}
+    process.check()
+    process.close()
+
+
+def bulk_put(process: Exchanging, *words: str) -> None:
+    process.object("bulk/a.json", lines([item(p=word) for word in words]))
+    source = {"S3Bucket": BUCKET, "S3KeyPrefix": "bulk/", "InputFormat": "DYNAMODB_JSON"}
+    output = {"S3Bucket": BUCKET, "S3KeyPrefix": "out", "OutputType": ["ERROR"]}
+    process.call(
+        "StartBulkPutItems", TableName="table", InputS3Configuration=source, OutputS3Configuration=output
+    )
+    process.finish()
+
+
+def test_a_bulk_put_maintains_it(tmp_path: Path, bugs_surface: None) -> None:
+    process = Exchanging(tmp_path)
+    process.create()
+    filled(process)
+    put(process, "ant", "eel")
+    bulk_put(process, *WORDS, *WORDS[:4])
+    assert counted(process) == held(process) == {"a": 3, "b": 2, "c": 4, "d": 1, "e": 1}
+    process.check()
+    process.close()
+
+
+def test_a_kill_after_any_commit_leaves_it_right(
+    tmp_path: Path, bugs_surface: None, in_a_directory: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is filled and the table is written, by requests and by a bulk put, and while it is removed."""
+    process = Exchanging(tmp_path)
+    process.create()
+    put(process, *WORDS)
+
+    def act(stepped: Stepped) -> None:
+        switch_on(stepped)
+        for new, old in (("ape", "bat"), ("boa", "cod"), ("cob", "asp")):
+            put(stepped, new)
+            stepped.call("DeleteItem", TableName="table", Key=item(p=old))
+            stepped.step()
+        bulk_put(process, "elk", "emu", "ant")
+        catalog = stepped.backend.catalog
+        stepped.run(remove_feature(catalog, catalog.tables.for_data("table", "", ""), "letters"))
+
+    with monkeypatch.context() as patched:
+        copies = copies_after_each_write(process, act, patched)
+    counts_of = counted_in(process.clock)
+    found = [process.run(counts_of(store, f"write {number}")) for number, store in enumerate(copies)]
+    assert len(copies) > 15 and None in found, "the last copies are without it"
+    assert {"a": 3, "b": 2, "c": 4, "d": 1, "e": 2} in found, found
+    process.check()
+    process.close()
+
+
+def counted_in(clock: Any) -> Callable[[MemoryStore, str], Any]:
+    """Returns what opens a copy of a disk, as a start after a kill does, and returns the counts."""
+
+    async def opened(store: MemoryStore, when: str) -> Counter[str] | None:
+        database = await Database.open(store, clock=clock)
+        while await database.work():
+            pass
+        report = await Check(store, clock).finish()
+        assert report.sentences() == [], when
+        (table,) = database.backend.tables.all()
+        counts: Counter[str] | None = None
+        for each in table.derived:
+            if isinstance(each, Letters):
+                assert each.is_filled, when
+                counts = Counter()
+                for part in each.parts():
+                    for key, (_, payload) in await store.range(part, None, None, limit=100):
+                        counts[key.decode()] += int.from_bytes(payload, "big")
+        await database.close()
+        return counts
+
+    return opened
+
+
+def serve() -> None:
+    """Runs `faradisc` with the kind."""
+    from faradisc.cli.main import main  # noqa: PLC0415 - of the server only
+
+    KINDS.append(LettersKind())
+    sys.argv[0] = "faradisc"
+    main()
+
+
+SERVER = (
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+    "from conformance.test_derived_kind import serve; serve()"
+)
+
+
+@pytest.mark.slow
+def test_a_killed_server_leaves_it_right(tmp_path: Path, bugs_surface: None, in_a_directory: None) -> None:
+    """A real server, killed while it fills and is written."""
+    directory = tmp_path / "data"
+    process = Stepped(directory, transition_ms=0)
+    process.call("CreateTable", TableName="table", **schema("p:S"))
+    put(process, *(f"{letter}{number}" for letter in "abcdef" for number in range(50)))
+    switch_on(process)
+    process.close()
+    for kills in range(3):
+        with Server("--data-dir", str(directory), program=("-c", SERVER)) as server:
+            client, written = http_client(server.url), threading.Semaphore(0)
+
+            def write(client: Any = client, written: threading.Semaphore = written) -> None:
+                with suppress(BotoCoreError, ClientError):
+                    for number in itertools.count():
+                        client.put_item(TableName="table", Item=item(p=f"g{number % 90}"))
+                        client.delete_item(TableName="table", Key=item(p=f"a{number % 50}"))
+                        written.release()
+
+            writer = threading.Thread(target=write)
+            writer.start()
+            for _ in range(10 + 20 * kills):
+                written.acquire()
+            server.kill()
+            writer.join()
+    process = Stepped(directory, transition_ms=0)
+    process.finish()
+    assert letters_of(process).is_filled
+    assert counted(process) == held(process)
     process.check()
     process.close()
 

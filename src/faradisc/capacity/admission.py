@@ -20,6 +20,10 @@ had been made when it began. Reading or changing a limiter from outside ends the
 booked. What is admitted, and every balance and count after booking, is to the nano-unit what charging each
 request at that time gives (tests/property/test_charging_on_credit.py; docs/decisions/0014).
 
+    0 ms                a tick begins; the partition gets credit out of balances that are positive
+    10, 40 and 90 ms    three requests of 2 half units: each is one subtraction from the credit
+    100 ms              booked: 6 half units are taken at 0 ms, then the time flows into the buckets
+
 Sources: capacity.md sections 2.5, 2.9, 2.14; vectors V90 to V114.
 """
 

@@ -1,5 +1,11 @@
 """Splits under way: a parent serves requests until its children are ready, then they replace it at once.
 
+An example, a partition p1 with all keys from 00 to 7f that is to be split at 40:
+
+    when it begins   p1 serves all of them, and the split is pending: its cuts are (40)
+    until it is due  p1 still serves; a second split of it does not begin
+    when it is due   p1 is replaced by one partition from 00 and one from 40 at once, between two requests
+
 Source: capacity.md section 2.4, "Split procedure"; vectors V78, V86, V87.
 """
 

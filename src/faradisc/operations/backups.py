@@ -9,7 +9,7 @@ from typing import Any
 
 from faradisc.engine.backups.backup import Backup, description, details, id_of_arn, summary
 from faradisc.engine.backups.definitions import restored_definition
-from faradisc.engine.backups.restoring import NewTable
+from faradisc.engine.backups.restoring import RestoreTarget
 from faradisc.engine.tables.description import describe_table
 from faradisc.errors import (
     AccessDeniedException,
@@ -134,7 +134,7 @@ async def restore_table_from_backup(backend: Backend, call: Call) -> dict[str, A
         raise BackupInUseException(f"Backup is being created: {backup.arn}")
     if backend.backups.being_restored(backup):
         raise BackupInUseException(f"Backup is being used to restore another table: {backup.arn}")
-    target = NewTable(request["TargetTableName"], call.region, call.account)
+    target = RestoreTarget(request["TargetTableName"], call.region, call.account)
     backend.restores.check_target(target)
     definition = restored_definition(backup.state, request)
     sealing = await backend.encryption.of_new_table(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.backups.definitions import restored_definition
-from faradisc.engine.backups.restoring import NewTable
+from faradisc.engine.backups.restoring import RestoreTarget
 from faradisc.engine.derived.history import history_of
 from faradisc.engine.tables.description import describe_table
 from faradisc.engine.tables.names import parse_table_arn
@@ -93,7 +93,7 @@ async def restore_table_to_point_in_time(backend: Backend, call: Call) -> dict[s
             )
     source = backend.table_for_backup(call, named)
     at_ns = _moment(backend, source, request)
-    target = NewTable(request["TargetTableName"], call.region, call.account)
+    target = RestoreTarget(request["TargetTableName"], call.region, call.account)
     backend.restores.check_target(target)
     definition = restored_definition(source.state, request)
     sealing = await backend.encryption.of_new_table(

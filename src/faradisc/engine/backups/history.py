@@ -9,6 +9,13 @@ meanwhile is either read in its day, with the state before it, or not read at al
 on the row. A walk may therefore pause, and continue from a stored cursor: the past does not change. Only the
 recovery period must not end meanwhile: it waits for restores and exports (engine/backups/periods.py).
 
+An example, an item that was 1 at 10:00, 2 at 11:00 and is 3 since 12:00:
+
+    present row   3                      changes   11:00 before it 1, 12:00 before it 2
+    at 11:30      the first change after it is that of 12:00, so 2
+    at 12:30      no change after it, so the present row: 3
+    at 10:30      1, whether the row is read before or after a write that makes it 4 while the page is read
+
 All times must be in the past, and not before `History.earliest_ns`.
 """
 

@@ -65,7 +65,7 @@ log = logging.getLogger("faradisc.engine.backups")
 OWNER_JOB = "restore"
 
 
-class NewTable(NamedTuple):
+class RestoreTarget(NamedTuple):
     """The table to create."""
 
     name: str
@@ -85,7 +85,7 @@ class Restores:
     # --- Beginning ---
 
     async def from_backup(
-        self, target: NewTable, backup: Backup, definition: TableDefinition, sealing: SealState | None
+        self, target: RestoreTarget, backup: Backup, definition: TableDefinition, sealing: SealState | None
     ) -> Table:
         """Begins to restore a backup. sealing: encryption of the new table.
 
@@ -104,7 +104,7 @@ class Restores:
 
     async def from_past(
         self,
-        target: NewTable,
+        target: RestoreTarget,
         source: Table,
         at_ns: int,
         definition: TableDefinition,
@@ -128,7 +128,7 @@ class Restores:
             raise recovery_is_off(source)
         return made
 
-    def check_target(self, target: NewTable) -> None:
+    def check_target(self, target: RestoreTarget) -> None:
         """Raises TableAlreadyExistsException, TableInUseException if the name is taken."""
         present = self._catalog.tables.find(*target)
         if present is None:
@@ -148,7 +148,7 @@ class Restores:
 
     async def _begin(
         self,
-        target: NewTable,
+        target: RestoreTarget,
         definition: TableDefinition,
         restored: Restored,
         sealing: SealState | None,

@@ -3,6 +3,12 @@
 On a shared store each commit of such rows appends their keys to the part's log, and a node that follows the
 log reads these rows again. On an embedded store no other process changes them, so nothing is logged, checked
 or read.
+
+An example, the row k of the backups, whose log has 41 entries:
+
+    node A   commits k=AVAILABLE; the log's entry 42 is k
+    node B   has seen 41, so `changed` reads entry 42, then k, and returns (k, AVAILABLE)
+    node C   has the old k, and deletes it with `unchanged` k: Changed, since it knows another version
 """
 
 from __future__ import annotations

@@ -1,1 +1,15 @@
-"""The database proper: catalog, reads, the one write path, indexes. What operations share."""
+"""Tables: what they are, where they are, and the one write path and the reads of their items.
+
+    tables, catalog                  tables in memory by name; what makes and changes them
+    catalog_store, catalog_follower  their rows; what follows the changes of other nodes
+    state, definition, description   a table as it is stored, as requests define it, as answers describe it
+    table, layout, names, moments    a table in its present state, its parts, names, and times of changes
+    table_lifecycle, quotas          states and their ends; limits of an account
+    change, indexes                  one change of one item and what it makes of it: pure
+    writes, commit, key_locks        rounds of reading, evaluating, charging and committing
+    reads, paging, loading           items and pages; the items of an import
+    charging, usage_recording        what requests cost
+    derived, background_index        the contract of what is derived from items; which tables have what
+
+Knows no derived kind by name: those are in engine/derived.
+"""

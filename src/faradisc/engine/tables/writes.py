@@ -8,6 +8,12 @@ A commit that finds a version it did not read (another process has written meanw
 round starts again from fresh images. On an embedded store nothing runs between read and commit, so one round
 is enough there.
 
+An example, two nodes that add 1 to the same number:
+
+    node A   reads version 7, n=1; is charged; commits n=2, which is version 8
+    node B   reads version 7, n=1; is charged; its commit finds version 8, and writes nothing
+             reads version 8, n=2; commits n=3
+
 Invariants:
 1. Either everything that belongs to a change is written or nothing.
 2. A rejection is answered only after the image it rests on is on disk.
@@ -62,8 +68,11 @@ async def apply_change(store: Store, change: Change, *, locked: bool = False) ->
         except (ConditionFailed, ValidationException) as rejection:
             if not charged:
                 charge_failed(change, old, condition=isinstance(rejection, ConditionFailed))
+            # A client must not see a rejection that rests on a write which a crash would take back.
             await store.wait_durable(old.version)
             raise
+        # Charged once, however many rounds it takes: a condition that turns false in the second round is
+        # answered after the price of a success.
         if not charged:
             throttle = charge_write(outcome)
             if throttle is not None:

@@ -1,2 +1,8 @@
-"""Transactions: many items, one commit. They use the same reads and the same write path as single
-requests."""
+"""Transactions: all actions happen, or none does.
+
+    reading, writing                 TransactGetItems and TransactWriteItems
+    tokens                           client tokens: a transaction runs once per token
+    conflicts                        conflicts that are injected to test programs with
+
+Uses the evaluation, charges and commit of engine/tables.
+"""
