@@ -33,7 +33,7 @@ ROWS = (
         "tools.consumers",
         "engine.objects",
     ),
-    ("engine.jobs", "engine.inspection"),
+    ("engine.jobs", "engine.inspection", "engine.copying"),
     (
         *("language.partiql", "engine.vectors", "engine.sealing", "engine.catalog_log", "tools.planner"),
         *("engine.cluster", "engine.formats"),

@@ -46,6 +46,13 @@ def stopwatch_s() -> float:
     return time.perf_counter()
 
 
+def monotonic_s() -> float:
+    """Returns seconds since some moment, which go on while the machine sleeps and never jump: for leases."""
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
 @runtime_checkable
 class MovableClock(Protocol):
     """A clock that its user moves forward."""

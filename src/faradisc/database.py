@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from faradisc import __version__
 from faradisc.capacity.resource_registry import ResourceRegistry
@@ -66,6 +66,31 @@ class RunLarge(Protocol):
     """Runs a function on another thread, one at a time, and returns what it returns. Raises Overloaded."""
 
     async def __call__(self, work: Callable[[], T], request: HttpRequest, /) -> T: ...
+
+
+class CopyOfStore(Protocol):
+    """The continuous copy of the store (server/copying.py, server/standby.py)."""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, in a sentence; "" if nothing is."""
+        ...
+
+    def document(self) -> dict[str, Any]:
+        """Returns what administrators see of it."""
+        ...
+
+    async def promote(self, confirmed: bool) -> dict[str, Any]:
+        """Makes a standby the primary. Returns its document, with a `fault` if it is not."""
+        ...
+
+    async def stop(self) -> None:
+        """Called before the store is closed."""
+        ...
+
+    async def finish(self) -> None:
+        """Called after the store was closed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +216,8 @@ class Database:
             Job("restores", backend.restores.step),
             Job("recovery periods", backend.periods.step),
         )
+        self.copy: CopyOfStore | None = None
+        """The continuous copy that the store is copied to, or follows. Closed with the database."""
         self.places: Places | None = None
         """Where the tables are, on a store of several places."""
         if places is not None:
@@ -246,7 +273,7 @@ class Database:
         address: str = "",
         keys: KeyService | None = None,
         places: RoutedStore | None = None,
-    ) -> Database:
+    ) -> Self:
         """Opens the database in a store. Raises StorageError.
 
         backup_storage: stores backups; default: in memory.
@@ -365,8 +392,9 @@ class Database:
         return self.engine.figures() if isinstance(self.engine, Measured) else None
 
     def problems(self) -> list[str]:
-        """Returns a sentence for each thing that takes away some tables only."""
-        return [] if self.places is None else self.places.problems()
+        """Returns a sentence for each thing that takes away some tables only, or the copy."""
+        found = [] if self.places is None else self.places.problems()
+        return [*found, self.copy.problem] if self.copy is not None and self.copy.problem else found
 
     async def run_large(self, work: Callable[[], T], request: HttpRequest) -> T:
         """Returns what `work` returns; a server runs it on another thread. Raises Overloaded."""
@@ -442,6 +470,8 @@ class Database:
         await self.other_services.drop_all()
 
     async def close(self) -> None:
+        if self.copy is not None:
+            await self.copy.stop()
         await self.checks.close()
         self.backend.kinesis.close()
         self.backend.exchange.close()
@@ -452,3 +482,5 @@ class Database:
         if self.cluster is not None:
             await self.cluster.leave()
         await self.backend.store.close()
+        if self.copy is not None:
+            await self.copy.finish()

@@ -131,7 +131,7 @@ def restore(target: str, *, arn: str | None, source: str | None, at: str | None,
         database.call("RestoreTableFromBackup", {"TargetTableName": target, "BackupArn": arn})
     else:
         moment: Answer = (
-            {"UseLatestRestorableTime": True} if at is None else {"RestoreDateTime": _seconds(at)}
+            {"UseLatestRestorableTime": True} if at is None else {"RestoreDateTime": seconds_of_moment(at)}
         )
         request = {"TargetTableName": target, "SourceTableName": source, **moment}
         database.call("RestoreTableToPointInTime", request)
@@ -163,7 +163,7 @@ def _now() -> datetime:
     return datetime.fromtimestamp(SystemClock().now_ns() // 1_000_000_000, UTC)
 
 
-def _seconds(text: str) -> float:
+def seconds_of_moment(text: str) -> float:
     try:
         return float(text)
     except ValueError:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
+from faradisc.cli.copies import endpoint_option, with_place
 from faradisc.cli.databases import (
     LOCAL_DIRECTORY,
     Run,
@@ -41,6 +44,8 @@ SHOWN_MAX = 10
 @click.option(
     "--recover", is_flag=True, help="Accept the loss of commits in a damaged log, report them and continue."
 )
+@click.option("--copy", "copy", help="Verify a continuous copy instead: s3://bucket/prefix, or a directory.")
+@endpoint_option
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON document.")
 @click.pass_context
 def check(
@@ -52,6 +57,8 @@ def check(
     url: str | None,
     repair: bool,
     recover: bool,
+    copy: str | None,
+    s3_endpoint: str,
     as_json: bool,
 ) -> None:
     """Verify every item, index, counter, stream and token of the database in DIRECTORY, or of --store.
@@ -62,6 +69,8 @@ def check(
     Exits 0 without problems, or if --repair has repaired all of them; 1 with problems; 2 when the check is
     not possible.
     """
+    if copy is not None:
+        _check_copy(copy, s3_endpoint, as_json=as_json)
     if url is not None:
         # A place from the environment is overridden by --url.
         sources = map(context.get_parameter_source, ("directory", "store"))
@@ -84,6 +93,30 @@ def check(
         print_report(document)
     left = document["repaired"]["left"] if document.get("repaired") else document
     raise SystemExit(CLEAN if left["clean"] else PROBLEMS)
+
+
+def _check_copy(where: str, endpoint: str, *, as_json: bool) -> NoReturn:
+    """Verifies every segment and snapshot of a copy, without a server."""
+    from faradisc.engine.copying.restoring import CopyReport, verify  # noqa: PLC0415 - for this option only
+
+    report: CopyReport = with_place(where, endpoint, verify, _fail)
+    if as_json:
+        click.echo(json.dumps({"place": where, "clean": not report.problems, **asdict(report)}))
+    else:
+        for problem in report.problems:
+            click.echo(problem)
+        reach = ""
+        if report.first_ns:
+            first, last = (
+                datetime.fromtimestamp(each / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+                for each in (report.first_ns, max(report.first_ns, report.last_ns))
+            )
+            reach = f"; restorable from {first} to {last}"
+        click.echo(
+            f"{where}: {report.segments:,} segments, {report.groups:,} groups, {report.snapshots:,} snapshots"
+            f"{reach}" + ("" if report.problems else ": intact")
+        )
+    raise SystemExit(PROBLEMS if report.problems else CLEAN)
 
 
 def _check_directory(directory: Path, *, repair: bool, recover: bool) -> dict[str, Any]:

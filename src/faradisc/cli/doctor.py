@@ -17,6 +17,7 @@ from typing import Literal
 import click
 
 from faradisc import __version__
+from faradisc.addresses import completed
 from faradisc.cli.databases import HOST, LOCAL_DIRECTORY, PORT
 from faradisc.cli.waiting import WaitTarget
 from faradisc.limits import MB
@@ -67,7 +68,7 @@ def doctor(data_dir: Path, host: str, port: int, url: str, format_: str) -> None
         _port(host, port),
     ]
     if url:
-        checks.extend(_server(url))
+        checks += [*_server(url), *_copy(url)]
     if format_ == "json":
         click.echo(json.dumps([asdict(check) for check in checks], indent=1))
     else:
@@ -232,3 +233,18 @@ def _server(url: str) -> Iterator[DoctorCheck]:
     if found.get("faradisc_storage_writes_stopped"):
         text = f"writes wait for compactions, which are {behind / MB:,.0f} MB behind: the disk is too slow"
         yield DoctorCheck("compaction", "failed", text)
+
+
+def _copy(url: str) -> Iterator[DoctorCheck]:
+    """Yields a check of the continuous copy of a server that is ready, if it has one."""
+    from urllib.error import URLError  # noqa: PLC0415 - for this check only
+    from urllib.request import urlopen  # noqa: PLC0415
+
+    try:
+        with urlopen(f"{completed(url).rstrip('/')}/_faradisc/copy", timeout=PROBE_S) as answer:
+            shown = json.load(answer)
+    except (URLError, OSError, ValueError):  # no copy, or no administration from here
+        return
+    late = shown.get("lag_s", shown.get("late_s", 0.0))
+    text = f"{shown['role']}, {shown['place']}: {late:.1f} s behind, {shown['number']:,} groups"
+    yield DoctorCheck("copy", "failed" if shown["fault"] else "ok", shown["fault"] or text)

@@ -10,6 +10,7 @@
     GET  /_faradisc/jobs                 progress of background work
     GET  /_faradisc/nodes                the servers over one PostgreSQL, with the jobs that each one runs
     GET  /_faradisc/places               several PostgreSQLs, with the tables at each;  POST moves tables
+    GET  /_faradisc/copy                 the continuous copy: lag, last segment;  POST promotes a standby
     GET  /_faradisc/replication          links between replicas;  POST {"cut": [ONE, OTHER]} cuts or heals one
     GET  /_faradisc/late-reads           how late reads may be;  POST {"ms": 200} changes it
     POST /_faradisc/expire               deletes expired items now
@@ -194,6 +195,19 @@ async def _listed_places(page: PageRequest) -> Any:
     return await places.document()
 
 
+def _copy(page: PageRequest) -> Any:
+    if page.database.copy is None:
+        raise AdminError("There is no continuous copy: serve with --copy-to.")
+    return page.database.copy.document()
+
+
+async def _promote(page: PageRequest) -> Any:
+    wanted = page.body()
+    if page.database.copy is None or wanted.get("promote") is not True:
+        raise AdminError('Only a server with a continuous copy takes {"promote": true}.')
+    return await page.database.copy.promote(wanted.get("confirmed") is True)
+
+
 async def _change_places(page: PageRequest) -> Any:
     return await _places(page).change(page.body())
 
@@ -209,7 +223,11 @@ def _metrics(page: PageRequest) -> HttpResponse:
     return HttpResponse(
         200,
         exposition(
-            page.database.accounts(), page.pages.load, page.database.store_figures(), page.database.places
+            page.database.accounts(),
+            page.pages.load,
+            page.database.store_figures(),
+            page.database.places,
+            page.database.copy,
         ),
         CONTENT_TYPE,
         None,
@@ -231,6 +249,7 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "clock": {"GET": lambda page: page.administration.clock(), "POST": _advance},
     "jobs": {"GET": lambda page: page.administration.jobs(page.region, page.account)},
     "nodes": {"GET": lambda page: page.administration.nodes()},
+    "copy": {"GET": _copy, "POST": _promote},
     "places": {"GET": _listed_places, "POST": _change_places},
     "replication": {
         "GET": lambda page: page.administration.replication(),

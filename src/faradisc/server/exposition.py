@@ -31,6 +31,7 @@ from faradisc.metrics.metric_store import Dimensions
 from faradisc.server.load import Load
 
 if TYPE_CHECKING:
+    from faradisc.database import CopyOfStore
     from faradisc.services.administration.places import Places
     from faradisc.storage.figures import StoreFigures
 
@@ -58,10 +59,11 @@ def exposition(
     load: Load,
     store: StoreFigures | None = None,
     places: Places | None = None,
+    copy: CopyOfStore | None = None,
 ) -> bytes:
     """Returns the metrics of the process, of these accounts by namespace, and of its store.
 
-    store: figures of a store on this disk. places: of a store of several PostgreSQLs.
+    store: figures of a store on this disk. places: of a store of several PostgreSQLs. copy: a continuous one.
     """
     registry = CollectorRegistry(auto_describe=False)
     ProcessCollector(registry=registry)
@@ -70,8 +72,27 @@ def exposition(
         registry.register(_StoreMetrics(store))
     if places is not None:
         registry.register(_PlaceMetrics(places))
+    if copy is not None:
+        registry.register(_CopyMetrics(copy))
     text: bytes = generate_latest(registry)
     return text
+
+
+class _CopyMetrics(Collector):
+    def __init__(self, copy: CopyOfStore) -> None:
+        self._copy = copy
+
+    def collect(self) -> Iterator[Metric]:
+        shown = self._copy.document()
+        late = "Seconds by which the copy is behind this server, or this standby behind the copy."
+        yield GaugeMetricFamily("faradisc_copy_lag_seconds", late, shown.get("lag_s", shown.get("late_s")))
+        yield GaugeMetricFamily(
+            "faradisc_copy_group", "Number of the newest group of commits.", shown["number"]
+        )
+        stored = "When the newest group was made, in seconds since 1970; 0: none since the start."
+        yield GaugeMetricFamily("faradisc_copy_group_timestamp_seconds", stored, shown["time_ns"] / 1e9)
+        fault = "1 while something is wrong with the copy."
+        yield GaugeMetricFamily("faradisc_copy_fault", fault, int(bool(shown["fault"])))
 
 
 class _Metrics(Collector):

@@ -30,7 +30,7 @@ from faradisc.server.background import keep_working
 from faradisc.server.console_process import ConsoleProcess, check_console
 from faradisc.server.listener import Listener
 from faradisc.server.load import Load
-from faradisc.server.opening import open_database
+from faradisc.server.opening import open_database, served
 from faradisc.server.origins import OriginPolicy
 from faradisc.server.serving import Serving, keep_watching, watch_pause_s
 from faradisc.server.setting import SettingsError
@@ -38,8 +38,10 @@ from faradisc.server.settings import ServerSettings
 from faradisc.server.site import Site
 from faradisc.server.timekeeping import data_clock, keep_time
 from faradisc.server.tls import TlsAcceptor, TlsFiles
+from faradisc.storage.api import Fenced
 
 if TYPE_CHECKING:
+    from faradisc.server.standby import Standby
     from faradisc.server.tracing import TraceFile
 
 DRAIN_S = 8.0
@@ -184,8 +186,24 @@ async def _run(
     database_clock, stored_time = data_clock(settings, clock)
     trace = _trace(settings, database_clock)
 
+    lost: list[str] = []
+
+    def on_lost(reason: str) -> None:
+        lost.append(reason)
+        loop.call_soon_threadsafe(stop.set)
+
+    loop = asyncio.get_running_loop()
+    standby: Standby | None = None
+
     async def open_served() -> Database:
-        database = await open_database(settings, database_clock, url)
+        if standby is not None and standby.copier is None:
+            from faradisc.server.standby import StandbyDatabase  # noqa: PLC0415 - few servers are
+
+            database: Database = await served(StandbyDatabase, standby.store, settings, database_clock, url)
+            database.copy = standby
+        else:
+            copier = None if standby is None else standby.copier
+            database = await open_database(settings, database_clock, url, copier=copier, on_lost=on_lost)
         access.serve(database)
         return database
 
@@ -201,6 +219,12 @@ async def _run(
     async with contextlib.AsyncExitStack() as exit_stack:
         if trace is not None:
             exit_stack.callback(trace.close)
+        if settings.follow:
+            from faradisc.server.standby import open_standby  # noqa: PLC0415 - few servers are one
+
+            standby = await open_standby(
+                settings, database_clock, lambda text: print(text, file=out, flush=True)
+            )
         serving = Serving(site, await open_served(), open_again, drain)
         exit_stack.push_async_callback(serving.close)
         # The file of another server is removed only now: that server may run, and have the directory.
@@ -232,9 +256,13 @@ async def _run(
             others.append(asyncio.create_task(keep_time(database_clock, stored_time, stop)))
         if serving.database.cluster is not None:
             others.append(asyncio.create_task(keep_working(serving.database.keep_up, stop)))
+        if standby is not None and not await serving.follow(standby, open_served, stop):
+            await drain()
         await serving.until(stop, None if settings.memory or settings.store else Path(settings.data_dir))
         for each in others:
             await each
+    if lost:
+        raise Fenced(f"{lost[0]} This server has stopped, as it may not acknowledge writes any more.")
 
 
 def banner(settings: ServerSettings, port: int) -> str:

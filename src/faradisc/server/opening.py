@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 from faradisc.clock import Clock
 from faradisc.database import Database, Settings
@@ -26,6 +28,11 @@ from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
 from faradisc.storage.api import Store
 
+if TYPE_CHECKING:
+    from faradisc.engine.copying.copier import Copier
+    from faradisc.server.copying import Copying
+
+Opened = TypeVar("Opened", bound=Database)
 BACKGROUND_THROTTLE_S = 0.005
 """One or two syncs of a disk; the pause after a step of background work that waits for no sync."""
 
@@ -37,29 +44,79 @@ async def _background_throttle() -> None:
 _SHARED_SETTINGS = {each.name for each in fields(Settings)} & {each.name for each in fields(ServerSettings)}
 
 
-async def open_database(settings: ServerSettings, clock: Clock, address: str = "") -> Database:
-    """address: that other servers over the same store show. Raises StorageError."""
+def _ignored(reason: str) -> None:
+    """Nothing."""
+
+
+async def open_database(
+    settings: ServerSettings,
+    clock: Clock,
+    address: str = "",
+    *,
+    copier: Copier | None = None,
+    on_lost: Callable[[str], None] = _ignored,
+) -> Database:
+    """address: that other servers over the same store show. copier: of a standby that has taken over.
+    on_lost: called when another server has taken over the copy. Raises StorageError, SettingsError."""
     store = await _open_store(settings)
+    copying = None
     try:
-        return await Database.open(
-            store,
-            places=store if settings.has_places else None,  # type: ignore[arg-type]
-            settings=Settings(
-                **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
-                yield_control=Turns().take,
-                background_throttle=_background_throttle,
-                large=LargeBodies().run,
-            ),
-            clock=clock,
-            kinesis=_kinesis(settings),
-            locations=locations_of(settings),
-            backup_storage=_storage(settings),
-            keys=_keys(settings, clock),
-            address=address,
-        )
+        if settings.copy_to or copier is not None:
+            copier = copier or _copier(settings, clock, address, store)
+            copying = await _copying(settings, store, copier, on_lost)
+        database = await served(Database, store, settings, clock, address)
+        database.copy = copying
+        return database
     except BaseException:
+        if copying is not None:
+            await copying.stop()
         await store.close()
         raise
+
+
+def _copier(settings: ServerSettings, clock: Clock, address: str, store: Store) -> Copier:
+    """Raises SettingsError."""
+    from faradisc.server.copying import new_copier, place_of  # noqa: PLC0415 - few servers copy
+    from faradisc.storage.rocks import RocksStore  # noqa: PLC0415
+
+    assert isinstance(store, RocksStore)
+    return new_copier(settings, place_of(settings.copy_to, settings.s3_endpoint), store, clock, address)
+
+
+async def _copying(
+    settings: ServerSettings, store: Store, copier: Copier, on_lost: Callable[[str], None]
+) -> Copying:
+    from faradisc.server.copying import Copying  # noqa: PLC0415 - few servers copy
+    from faradisc.storage.rocks import RocksStore  # noqa: PLC0415
+
+    assert isinstance(store, RocksStore)
+    copier.source = store
+    copying = Copying(copier, on_lost)
+    await copying.begin(needed=bool(settings.copy_sync or settings.copy_lease))
+    store.after_sync = copier.after_sync
+    return copying
+
+
+async def served(
+    kind: type[Opened], store: Store, settings: ServerSettings, clock: Clock, address: str
+) -> Opened:
+    """Opens the database in a store. Raises StorageError, SettingsError."""
+    return await kind.open(
+        store,
+        places=store if settings.has_places else None,  # type: ignore[arg-type]
+        settings=Settings(
+            **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
+            yield_control=Turns().take,
+            background_throttle=_background_throttle,
+            large=LargeBodies().run,
+        ),
+        clock=clock,
+        kinesis=_kinesis(settings),
+        locations=locations_of(settings),
+        backup_storage=_storage(settings),
+        keys=_keys(settings, clock),
+        address=address,
+    )
 
 
 def _keys(settings: ServerSettings, clock: Clock) -> KeyService | None:
@@ -132,7 +189,12 @@ async def _open_store(settings: ServerSettings) -> Store:
     # In a thread, so that /health/live answers while an older format is rewritten. While RocksDB replays the
     # log after a crash it does not answer: rocksdict 0.3.29 holds the interpreter lock (0.4 s for 28 MB; the
     # log has at most 64 MB).
-    return await asyncio.to_thread(open_rocks, settings.data_dir, cache_bytes=settings.cache_mb * MB)
+    return await asyncio.to_thread(
+        open_rocks,
+        settings.data_dir,
+        cache_bytes=settings.cache_mb * MB,
+        keep_log=bool(settings.copies),
+    )
 
 
 async def open_shared(settings: ServerSettings, *, create: bool = True) -> Store:

@@ -13,6 +13,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from faradisc.database import Database
 from faradisc.errors import StorageError
@@ -21,6 +22,9 @@ from faradisc.server.background import keep_working, pause
 from faradisc.server.site import Site
 from faradisc.storage.api import Full
 from faradisc.storage.rocks_files import log_bytes
+
+if TYPE_CHECKING:
+    from faradisc.server.standby import Standby
 
 ROOM_BYTES = 16 << 20
 """Free bytes needed beyond the log, which becomes an SST file when the store is opened."""
@@ -53,6 +57,24 @@ class Serving:
         self._pause_s = PAUSES_S[0]
         self._opened_s = -CALM_S
         """The time of the last attempt to open again, in seconds of the loop."""
+
+    async def follow(
+        self, standby: Standby, open_served: Callable[[], Awaitable[Database]], stop: asyncio.Event
+    ) -> bool:
+        """Serves a standby until it has taken over; False when `stop` was set first. Raises StorageError."""
+
+        async def publish() -> None:
+            self.database = await open_served()
+            self._site.executor = self.database
+
+        def hide() -> None:
+            self._site.executor = None
+
+        self._site.executor = self.database
+        if not await standby.until(stop, publish, hide):
+            return False
+        self.database = await open_served()
+        return True
 
     async def until(self, stop: asyncio.Event, directory: Path | None) -> None:
         """Answers requests and does background work until `stop` is set; then drains. Raises StorageError.

@@ -44,6 +44,8 @@ LAG_MS_MAX = 86_400_000
 REGION = r"[a-z][a-z0-9-]{0,62}"
 PRIVATE_PLACES_MAX = 16
 PROCESSES_MAX = 256
+COPY_LAG_MAX_S = 3600
+COPY_LEASE_MIN_S = 3
 
 
 _DATA_DIR = "faradisc-data"
@@ -177,6 +179,23 @@ class ServerSettings:
         "",
         "Bucket of --s3-endpoint that holds the backups, or bucket/prefix; else the data directory does.",
         FILES,
+    )
+    copy_to: str = setting(
+        "",
+        "Copy the data continuously to s3://bucket/prefix (at --s3-endpoint, or Amazon's), or a directory.",
+        FILES,
+    )
+    copy_lag: float = setting(1.0, "Seconds after which what is acknowledged is in the copy.", FILES)
+    copy_sync: bool = setting(False, "Answer a write when it is in the copy too.", FILES)
+    copy_keep: str = setting("7d", "How far back the copy can be restored: 7d, 12h, 90m.", FILES)
+    copy_lease: float = setting(
+        0.0,
+        "Seconds after which a standby takes over from a primary that cannot reach the copy, and that "
+        "acknowledges nothing any more; the same at both. 0: only `faradisc promote` does.",
+        FILES,
+    )
+    follow: str = setting(
+        "", "Be a standby of the server that copies to this place: read only, until promoted.", FILES
     )
     seed: str = setting(
         "",
@@ -312,6 +331,8 @@ class ServerSettings:
             raise SettingsError("Buckets are directories or an endpoint's: give --s3-root or --s3-endpoint.")
         if self.backup_bucket and not self.s3_endpoint:
             raise SettingsError("--backup-bucket is a bucket of an S3 endpoint: give --s3-endpoint too.")
+        if self.copy_to or self.follow:
+            self._check_copy()
         if not 1 <= self.processes <= PROCESSES_MAX:
             raise SettingsError(f"--processes is a number from 1 to {PROCESSES_MAX}.")
         if self.processes > 1 and (not self.store or self.record_trace):
@@ -322,6 +343,28 @@ class ServerSettings:
             raise SettingsError("--places needs --store postgres:DIRECTORY.")
         if not self.memory and not self.data_dir:
             raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
+
+    def _check_copy(self) -> None:
+        """Raises SettingsError."""
+        if self.memory or self.store:
+            raise SettingsError("A continuous copy is of a data directory: it excludes --memory and --store.")
+        if self.copy_to and self.follow:
+            raise SettingsError("A server copies or follows: give --copy-to or --follow.")
+        if self.virtual_clock or self.time_scale != 1:
+            raise SettingsError(
+                "A continuous copy needs the machine's clock: no --virtual-clock, no --time-scale."
+            )
+        if not 0 < self.copy_lag <= COPY_LAG_MAX_S:
+            raise SettingsError(f"--copy-lag is more than 0 seconds and at most {COPY_LAG_MAX_S:,}.")
+        if self.copy_lease and not COPY_LEASE_MIN_S <= self.copy_lease <= COPY_LAG_MAX_S:
+            raise SettingsError(
+                f"--copy-lease is 0, or from {COPY_LEASE_MIN_S} to {COPY_LAG_MAX_S:,} seconds."
+            )
+
+    @property
+    def copies(self) -> bool:
+        """Whether the store is copied, or follows a copy."""
+        return bool(self.copy_to or self.follow)
 
     @property
     def regions_apart(self) -> bool:

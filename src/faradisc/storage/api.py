@@ -292,6 +292,10 @@ class Unknown(errors.StorageError):
     """A commit whose outcome is not known: the connection was lost before its answer."""
 
 
+class Fenced(errors.StorageError):
+    """This process may not acknowledge writes: another one has taken over, or may have."""
+
+
 class Full(errors.StorageError):
     """No space left on the disk. Free some, then open the store again."""
 

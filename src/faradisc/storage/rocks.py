@@ -460,6 +460,7 @@ class RocksStore(LiveReader):
             if not failed:
                 with suppress(Exception):  # on a full disk, for example: the log has all acknowledged commits
                     self._db.flush()  # so that the next start has no log to replay
+                    self.synced_sequence = self._db.latest_sequence_number()
         try:
             self._db.close()
         except Exception as error:

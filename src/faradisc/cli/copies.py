@@ -1,0 +1,106 @@
+"""`faradisc restore-copy` and `faradisc promote`, for the continuous copy; `check --copy` is in check.py."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from faradisc.cli.backups import seconds_of_moment
+from faradisc.cli.databases import LOCAL_URL, address
+from faradisc.cli.failing import fail
+from faradisc.server.setting import ENVIRONMENT_PREFIX
+
+if TYPE_CHECKING:
+    from faradisc.engine.copying.place import CopyPlace
+
+T = TypeVar("T")
+endpoint_option = click.option(
+    "--s3-endpoint",
+    default="",
+    envvar=ENVIRONMENT_PREFIX + "S3_ENDPOINT",
+    help="S3 endpoint of an s3:// place, if it is not Amazon's.",
+)
+
+
+def with_place(where: str, endpoint: str, action: Callable[[CopyPlace], T], failed: Callable[[str], T]) -> T:
+    """Returns what an action on a copy returns, or what `failed` does with the reason."""
+    from faradisc.engine.copying.format import CopyError  # noqa: PLC0415 - for these commands only
+    from faradisc.engine.copying.place import unreachable  # noqa: PLC0415
+    from faradisc.engine.objects.api import BucketError  # noqa: PLC0415
+    from faradisc.errors import StorageError  # noqa: PLC0415
+    from faradisc.server.copying import place_of  # noqa: PLC0415
+    from faradisc.server.setting import SettingsError  # noqa: PLC0415
+
+    try:
+        place = place_of(where, endpoint)
+        try:
+            return action(place)
+        except BucketError as error:
+            raise unreachable(place, error) from error
+    except (CopyError, SettingsError, StorageError) as error:
+        return failed(str(error))
+    except OSError as error:
+        return failed(f"{error.filename or where}: {error.strerror or error}.")
+
+
+@click.command("restore-copy")
+@click.argument("place")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--at", help="Moment to restore: 2026-11-20T10:00:00Z, or seconds since 1970; else the newest.")
+@endpoint_option
+def restore_copy(place: str, directory: Path, *, at: str | None, s3_endpoint: str) -> None:
+    """Make the data directory DIRECTORY of the continuous copy at PLACE: s3://bucket/prefix, or a directory.
+
+    DIRECTORY is new or empty; an interrupted restore begins again.
+    """
+    from faradisc.engine.copying.restoring import restore  # noqa: PLC0415
+
+    at_ns = None if at is None else int(seconds_of_moment(at) * 1e9)
+    shown: dict[str, int] = {}
+
+    def progress(what: str, share: float) -> None:
+        percent = int(share * 100)
+        if shown.get(what) != percent and sys.stderr.isatty():
+            shown[what] = percent
+            click.echo(f"\r{what:<10} {percent:3} %", nl=percent == 100, err=True)
+
+    restored = with_place(
+        place, s3_endpoint, lambda found: restore(found, directory, at_ns=at_ns, progress=progress), fail
+    )
+    moment = datetime.fromtimestamp(restored.time_ns / 1e9, UTC)
+    click.echo(
+        f"{directory} has all commits up to {moment:%Y-%m-%d %H:%M:%S}Z. Serve it: faradisc serve --data-dir "
+        f"{directory}" + (f" --copy-to {place}" if restored.is_end else "")
+    )
+
+
+@click.command()
+@click.option(
+    *("--url", "--endpoint-url", "url"),
+    default=LOCAL_URL,
+    show_default=True,
+    envvar=ENVIRONMENT_PREFIX + "URL",
+    callback=address,
+    help="Endpoint of the standby.",
+)
+@click.option(
+    "--old-has-stopped", is_flag=True, help="The primary has stopped, and will not start again as one."
+)
+def promote(url: str, *, old_has_stopped: bool) -> None:
+    """Make a standby (`serve --follow`) the primary.
+
+    It waits until the primary's lease has ended. A primary without a lease (--copy-lease) has to be stopped
+    first: say so with --old-has-stopped.
+    """
+    from faradisc.cli.nodes import page  # noqa: PLC0415
+
+    answer = json.loads(page(url, "POST", "/_faradisc/copy", {"promote": True, "confirmed": old_has_stopped}))
+    if answer.get("fault"):
+        fail(answer["fault"])
+    click.echo(f"{url} is the primary now.")

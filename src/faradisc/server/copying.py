@@ -1,0 +1,127 @@
+"""Connects a server with the continuous copy of its store (engine/copying): settings, thread, status."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from faradisc.clock import Clock, SystemEntropy
+from faradisc.engine.copying.copier import Copier
+from faradisc.engine.copying.format import CopyError, CopyGroup
+from faradisc.engine.copying.place import CopyPlace, open_place, unreachable
+from faradisc.engine.objects.api import BucketDenied, BucketError, NoSuchBucket
+from faradisc.server.setting import SettingsError
+from faradisc.server.settings import ServerSettings
+from faradisc.storage.rocks import RocksStore
+
+LEASE_POLL_S = 0.5
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_log = logging.getLogger(__name__)
+
+
+def seconds_of(text: str) -> float:
+    """Returns the seconds of a duration such as 7d, 12h, 90m or 30s. Raises SettingsError."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhd]?)", text.strip())
+    if match is None or not float(match[1]):
+        raise SettingsError(f"{text!r} is no duration, such as 7d, 12h, 90m or 30s.")
+    return float(match[1]) * _UNITS[match[2] or "s"]
+
+
+def place_of(address: str, endpoint: str) -> CopyPlace:
+    """Raises SettingsError."""
+    if address.startswith("s3://") and find_spec("boto3") is None:
+        raise SettingsError(f"{address} needs a library: pip install 'faradisc[exchange]'.")
+    try:
+        return open_place(address, endpoint)
+    except CopyError as error:
+        raise SettingsError(str(error)) from error
+
+
+def new_copier(
+    settings: ServerSettings,
+    place: CopyPlace,
+    store: RocksStore,
+    clock: Clock,
+    server: str = "",
+    *,
+    apply: Callable[[CopyGroup, bytes], object] | None = None,
+) -> Copier:
+    """server: its address, for people. apply: of a store that follows the copy and takes it over."""
+    return Copier(
+        place,
+        Path(settings.data_dir).absolute(),
+        store,
+        clock,
+        SystemEntropy(),
+        server=server,
+        lag_s=settings.copy_lag,
+        lease_s=settings.copy_lease,
+        keep_s=seconds_of(settings.copy_keep),
+        sync=settings.copy_sync,
+        apply=apply,
+    )
+
+
+class Copying:
+    """The copy of an open store, and the thread that writes it."""
+
+    def __init__(self, copier: Copier, on_lost: Callable[[str], None]) -> None:
+        """on_lost: called in the thread, with the reason, when this server may not acknowledge any more."""
+        self._copier = copier
+        self._on_lost = on_lost
+        self._thread = threading.Thread(target=self._run, name="faradisc-copy", daemon=True)
+
+    async def begin(self, *, needed: bool) -> None:
+        """Takes the copy's lease, for which it waits, and starts the thread. Raises SettingsError.
+
+        needed: nothing can be acknowledged without the bucket."""
+        try:
+            while not self._copier.is_begun and (left_s := await asyncio.to_thread(self._copier.begin)):
+                _log.warning("another server has the lease of the copy; it ends in %.0f s, if at all", left_s)
+                await asyncio.sleep(min(left_s, LEASE_POLL_S))
+        except CopyError as error:
+            raise SettingsError(str(error)) from error
+        except BucketError as error:
+            if needed or isinstance(error, NoSuchBucket | BucketDenied):
+                raise SettingsError(str(unreachable(self._copier.place, error))) from error
+            _log.warning("the copy begins later: %s", error)
+        self._thread.start()
+
+    def _run(self) -> None:
+        copier = self._copier
+        copier.run()
+        if not copier.is_stopping:
+            self._on_lost(copier.tenure.lost or f"The lease of {copier.place.shown} could not be renewed.")
+
+    async def stop(self) -> None:
+        """Ends the thread, before the store is closed."""
+        self._copier.stop()
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+        self._copier.release()
+
+    async def finish(self) -> None:
+        """Copies the rest after the store was closed."""
+        try:
+            await asyncio.to_thread(self._copier.finish)
+        except (CopyError, BucketError, OSError) as error:
+            _log.warning("the end of the log is copied after the next start: %s", error)
+        self._copier.place.close()
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with the copy, in a sentence; "" if nothing is."""
+        return self._copier.status().fault
+
+    def document(self) -> dict[str, Any]:
+        return {"role": "primary", **asdict(self._copier.status())}
+
+    async def promote(self, confirmed: bool) -> dict[str, Any]:
+        return self.document()
