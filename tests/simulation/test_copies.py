@@ -20,6 +20,11 @@ from simulation.copies import LEASE_S, CopyServer, CopyWorld, follow, numbers_in
 STEPS = 120
 
 
+def seeds(gate: int, slow: int) -> list[object]:
+    """Returns some seeds for the gate, and more as slow tests."""
+    return [*range(gate), *(pytest.param(each, marks=pytest.mark.slow) for each in range(gate, slow))]
+
+
 def started(world: CopyWorld, server: CopyServer) -> None:
     for _ in range(200):
         if server.start():
@@ -31,7 +36,7 @@ def started(world: CopyWorld, server: CopyServer) -> None:
 
 
 @pytest.mark.parametrize("sync", [False, True])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(3, 60))
 def test_a_restored_copy_is_what_was_acknowledged_but_for_the_stated_time(
     tmp_path: Path, seed: int, sync: bool
 ) -> None:
@@ -94,7 +99,7 @@ def test_a_restored_copy_is_what_was_acknowledged_but_for_the_stated_time(
 
 
 @pytest.mark.parametrize(("sync", "lease_s"), [(False, LEASE_S), (True, LEASE_S), (True, 0.0)])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(1, 20))
 def test_of_two_primaries_at_most_one_acknowledges(
     tmp_path: Path, seed: int, sync: bool, lease_s: float
 ) -> None:

@@ -307,7 +307,8 @@ class Copier:
         if restart:
             first, last = upto + 1, upto
             self._reader = LogReader(self._directory / ROCKS_DIRECTORY, upto)
-            self._wants_snapshot, self._writer = True, None
+            self.release()
+            self._wants_snapshot = True
         self._time_ns = max(self._time_ns, self._clock.now_ns())
         group = CopyGroup(self._end.number + 1, self.tenure.term, first, last, self._time_ns, restart)
         group = group.linked(self._end.chain, commits)
@@ -372,7 +373,7 @@ class Copier:
         self._stopping.set()
 
     def release(self) -> None:
-        """Ends the snapshot after `run` has ended, so that the store can be closed."""
+        """Ends the snapshot, so that the store can be closed. `run` has ended, or calls this."""
         if self._writer is not None:
             self._writer.release()
         self._writer = None
@@ -428,18 +429,22 @@ class Copier:
         if self._writer is None:
             if not self._wants_snapshot and not self._is_snapshot_due():
                 return False
-            sequence, iterator = self.source.numbered_iterator()
-            end, now_ns = self._end, self._clock.now_ns()
-            wanted = CopySnapshot(end.copy, sequence, end.number, end.chain, max(now_ns, self._time_ns))
-            self._writer = SnapshotWriter(self.place, wanted, iterator)
+            self._writer = self._begun_snapshot()
             self._bytes_since = 0
         writer = self._writer
         if self._end.sequence < writer.snapshot.sequence:
             return True  # its last commits are not synced, or not stored yet
         complete = writer.step()
         if complete is not None and self._writer is writer:
-            self._writer, self._snapshot, self._wants_snapshot = None, complete, False
+            self.release()
+            self._snapshot, self._wants_snapshot = complete, False
         return True
+
+    def _begun_snapshot(self) -> SnapshotWriter:
+        sequence, iterator = self.source.numbered_iterator()
+        end, now_ns = self._end, self._clock.now_ns()
+        wanted = CopySnapshot(end.copy, sequence, end.number, end.chain, max(now_ns, self._time_ns))
+        return SnapshotWriter(self.place, wanted, iterator)
 
     def _is_snapshot_due(self) -> bool:
         last = self._snapshot
