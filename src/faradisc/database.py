@@ -76,11 +76,11 @@ class CopyOfStore(Protocol):
         """What is wrong, in a sentence; "" if nothing is."""
         ...
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, float | str]:
         """Returns what administrators see of it."""
         ...
 
-    async def promote(self, confirmed: bool) -> dict[str, Any]:
+    async def promote(self, confirmed: bool) -> dict[str, float | str]:
         """Makes a standby the primary. Returns its document, with a `fault` if it is not."""
         ...
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from faradisc.clock import Clock, SystemEntropy
 from faradisc.engine.copying.copier import Copier
@@ -120,8 +119,8 @@ class Copying:
         """What is wrong with the copy, in a sentence; "" if nothing is."""
         return self._copier.status().fault
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, float | str]:
         return {"role": "primary", **asdict(self._copier.status())}
 
-    async def promote(self, confirmed: bool) -> dict[str, Any]:
+    async def promote(self, confirmed: bool) -> dict[str, float | str]:
         return self.document()

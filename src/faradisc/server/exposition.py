@@ -83,7 +83,8 @@ class _CopyMetrics(Collector):
         self._copy = copy
 
     def collect(self) -> Iterator[Metric]:
-        shown = self._copy.document()
+        document = self._copy.document()
+        shown = {name: float(each) for name, each in document.items() if not isinstance(each, str)}
         late = "Seconds by which the copy is behind this server, or this standby behind the copy."
         yield GaugeMetricFamily("faradisc_copy_lag_seconds", late, shown.get("lag_s", shown.get("late_s")))
         yield GaugeMetricFamily(
@@ -92,7 +93,7 @@ class _CopyMetrics(Collector):
         stored = "When the newest group was made, in seconds since 1970; 0: none since the start."
         yield GaugeMetricFamily("faradisc_copy_group_timestamp_seconds", stored, shown["time_ns"] / 1e9)
         fault = "1 while something is wrong with the copy."
-        yield GaugeMetricFamily("faradisc_copy_fault", fault, int(bool(shown["fault"])))
+        yield GaugeMetricFamily("faradisc_copy_fault", fault, int(bool(document["fault"])))
 
 
 class _Metrics(Collector):

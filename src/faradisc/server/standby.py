@@ -9,23 +9,28 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faradisc.clock import Clock
-from faradisc.database import Database
+from faradisc.database import Database, Settings
 from faradisc.engine.copying.copier import Copier, known_point
 from faradisc.engine.copying.following import Follower
 from faradisc.engine.copying.format import CopyError
 from faradisc.engine.copying.lease import LapseWatch, lease_of
 from faradisc.engine.copying.place import CopyPlace, unreachable
 from faradisc.engine.copying.restoring import RESTORING_FILE, restore
+from faradisc.engine.jobs.runner import Job
 from faradisc.engine.objects.api import BucketError
 from faradisc.errors import ValidationException
+from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
 from faradisc.server.copying import new_copier, place_of
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
 from faradisc.storage.rocks_following import FollowingStore, open_following
+
+if TYPE_CHECKING:
+    from faradisc.storage.postgres.routed import RoutedStore
 
 POLL_S = 0.25
 LEASE_POLL_S = 1.0
@@ -41,7 +46,17 @@ _log = logging.getLogger(__name__)
 class StandbyDatabase(Database):
     """Answers eventually consistent reads, and nothing else."""
 
-    async def execute(self, call: Call) -> dict[str, Any]:
+    def __init__(
+        self,
+        backend: Backend,
+        settings: Settings,
+        places: RoutedStore | None = None,
+        jobs: tuple[Job, ...] = (),
+    ) -> None:
+        super().__init__(backend, settings, places, jobs)
+        self.execute = self._read
+
+    async def _read(self, call: Call) -> dict[str, Any]:
         strong = call.request.get("ConsistentRead") or any(
             each.get("ConsistentRead") for each in call.request.get("RequestItems", {}).values() if each
         )
@@ -50,7 +65,7 @@ class StandbyDatabase(Database):
                 "This server is a standby: it answers eventually consistent reads, and all other requests "
                 "belong to the primary."
             )
-        return await super().execute(call)
+        return await self.backend.execute(call)
 
     async def work(self) -> bool:
         return False
@@ -80,7 +95,7 @@ class Standby:
     def problem(self) -> str:
         return self._fault
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, float | str]:
         follower = self._follower
         return {
             "role": "standby",
@@ -91,7 +106,7 @@ class Standby:
             "fault": self._fault,
         }
 
-    async def promote(self, confirmed: bool) -> dict[str, Any]:
+    async def promote(self, confirmed: bool) -> dict[str, float | str]:
         """Takes over, when the lease has ended or an operator confirms that the primary has stopped."""
         if self._answered is None:
             self._confirmed = confirmed
