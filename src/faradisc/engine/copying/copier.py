@@ -8,7 +8,6 @@ bytes: so an answer that is lost changes nothing. While the bucket is away the l
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -32,8 +31,8 @@ from faradisc.engine.copying.lease import LapseWatch, TakenOver, Tenure, lease_o
 from faradisc.engine.copying.place import CopyPlace, Span
 from faradisc.engine.copying.snapshots import SnapshotWriter, expire
 from faradisc.engine.objects.api import ABSENT, BucketError, PutRefused
+from faradisc.files import replace_file
 from faradisc.storage.api import Fenced, IOFailed
-from faradisc.storage.format import sync_directory
 from faradisc.storage.rocks_files import ROCKS_DIRECTORY
 from faradisc.storage.rocks_log import LogGone, LogReader
 
@@ -89,13 +88,7 @@ def known_point(directory: Path) -> CopyPoint | None:
 
 def remember(directory: Path, point: CopyPoint) -> None:
     """Raises OSError."""
-    draft = directory / f"{STATE_FILE}.new"
-    with draft.open("wb") as file:
-        file.write(orjson.dumps(asdict(point)) + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(directory / STATE_FILE)
-    sync_directory(directory)
+    replace_file(directory / STATE_FILE, orjson.dumps(asdict(point)) + b"\n")
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from faradisc.engine.copying.format import (
 from faradisc.engine.copying.lease import lease_of
 from faradisc.engine.copying.place import CopyPlace, Span
 from faradisc.engine.objects.api import NoSuchKey
+from faradisc.files import sync_directory
 from faradisc.storage import format as data_format
 from faradisc.storage.rocks_files import ROCKS_DIRECTORY, options
 from faradisc.storage.rocks_log import Commit, replay, write_sequence
@@ -146,7 +147,7 @@ def restore(
         remember(directory, restored.point)
     data_format.write(directory, data_format.FORMAT_VERSION)
     (directory / RESTORING_FILE).unlink()
-    data_format.sync_directory(directory)
+    sync_directory(directory)
     return restored
 
 

@@ -29,6 +29,7 @@ from faradisc.engine.objects.api import (
     ObjectStorage,
     PutRefused,
 )
+from faradisc.files import sync_directory
 
 LISTED_NAMES = 1000
 """Names of a directory read in one step of about ten milliseconds. An answer of S3 lists as many."""
@@ -97,7 +98,7 @@ class DirectoryStorage:
             draft.file.close()
             make_directory(path.parent)
             os.replace(draft.file.name, path)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
         return draft.etag
 
     async def put(self, bucket: str, key: str, content: bytes, *, expected: str | None = None) -> str:
@@ -147,7 +148,7 @@ class DirectoryStorage:
                 os.link(draft.file.name, path)
             except FileExistsError:
                 raise PutRefused(f"The object exists: {key}") from None
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
             self.discard(draft)
 
     @contextlib.contextmanager
@@ -267,18 +268,7 @@ def make_directory(directory: Path) -> None:
         directory = directory.parent
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
-        _sync_directory(each.parent)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Makes names durable; Windows has no such call and needs none."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync_directory(each.parent)
 
 
 @contextlib.contextmanager
