@@ -1,11 +1,7 @@
-"""Every page at two widths and in both colours: nothing overflows, nothing serious for axe-core.
-
-With FARADISC_SCREENSHOTS=DIR the pictures of docs/guide/console.md are written there.
-"""
+"""Every page at two widths and in both colours: nothing overflows, nothing serious for axe-core."""
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import subprocess
@@ -13,7 +9,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -40,12 +35,9 @@ PAGES = {
     "servers": "/servers",
     "key": "/key",
 }
-IN_DOCS = ("tables", "overview", "items", "design", "stream", "throughput", "partiql")
 LOAD_S = 60
-NARROW = 500
 IGNORED = ("label-content-name-mismatch",)
 """The arrow of an expansion is a ligature of the icons' font, which axe-core takes for its text."""
-SCREENSHOTS = os.environ.get("FARADISC_SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
@@ -135,9 +127,6 @@ def test_pages_fit_and_are_accessible(
         page.locator(".content > *").first.wait_for(state="attached")
         page.wait_for_timeout(3000)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-        if SCREENSHOTS and name in IN_DOCS and (width, colours) in ((1280, "light"), (390, "dark")):
-            narrow = "-narrow" if width < NARROW else ""
-            page.screenshot(path=Path(SCREENSHOTS, f"{name}{narrow}.png"))
         if axe is not None:
             found += [f"{name}: {each}" for each in serious(page, axe)]
     context.close()

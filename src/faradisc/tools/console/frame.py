@@ -179,7 +179,11 @@ class PageFrame:
     async def _connected(self) -> None:
         if self._session.dark is None:
             query = "return window.matchMedia('(prefers-color-scheme: dark)').matches"
-            self._session.dark = bool(await ui.run_javascript(query, timeout=10))
+            try:
+                self._session.dark = bool(await ui.run_javascript(query, timeout=10))
+            except TimeoutError:
+                # The tab was closed before it answered.
+                return
             self._apply_dark()
         self._who.text = await self._session.caller()
 
