@@ -14,11 +14,13 @@ import orjson
 import pytest
 
 from faradisc.database import Settings
+from faradisc.errors import UnsupportedOperation
 from faradisc.operations.call import Call
 from fixtures import many_nodes
-from fixtures.many_nodes import Node, Nodes, Play
+from fixtures.many_nodes import Node, Nodes, Place, Play
 from fixtures.regions import EU, US
 from fixtures.schemas import schema
+from fixtures.strong_regions import EAST, REGIONS
 
 WRITES = 40
 
@@ -29,10 +31,14 @@ async def ask(node: Node, region: str, operation: str, **members: Any) -> dict[s
     return answer
 
 
-@pytest.mark.parametrize("place", range(4))
+PLACES = pytest.mark.parametrize("place", [*range(4), "postgres"])
+"""Seeds of a memory whose calls overlap, and PostgreSQL."""
+
+
+@PLACES
 @pytest.mark.parametrize("ahead_s", [0, 0.5])
 def test_replicas_of_two_nodes_are_equal(
-    play: Play, monkeypatch: pytest.MonkeyPatch, place: int, ahead_s: float
+    play: Play, monkeypatch: pytest.MonkeyPatch, place: Place, ahead_s: float
 ) -> None:
     monkeypatch.setattr(many_nodes, "SETTINGS", Settings(transition_ms=0, per_region=True))
 
@@ -67,3 +73,19 @@ def test_replicas_of_two_nodes_are_equal(
         assert {"p": {"S": "old"}} in items[0]
 
     play(scenario, place, ahead_s=ahead_s)
+
+
+@pytest.mark.parametrize("place", [0])
+def test_a_shared_store_has_no_strongly_consistent_tables(
+    play: Play, monkeypatch: pytest.MonkeyPatch, place: Place
+) -> None:
+    monkeypatch.setattr(many_nodes, "SETTINGS", Settings(transition_ms=0, per_region=True))
+
+    async def scenario(nodes: Nodes) -> None:
+        one = nodes.nodes[0]
+        await ask(one, EAST, "CreateTable", **schema("p:S"))
+        creations = [{"Create": {"RegionName": region}} for region in REGIONS if region != EAST]
+        with pytest.raises(UnsupportedOperation, match="STRONG needs a store of one server"):
+            await ask(one, EAST, "UpdateTable", ReplicaUpdates=creations, MultiRegionConsistency="STRONG")
+
+    play(scenario, place)

@@ -70,6 +70,8 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
     for region in (*(each["RegionName"] for each in actions), *witnesses):
         _check_region(backend, table, region)
     if strong is not None and kind == "Create":
+        if backend.store.shared:
+            raise UnsupportedOperation("MultiRegionConsistency: STRONG needs a store of one server")
         await check_empty(backend.store, table)
     keys = [await _change_key(backend, table, kind, members) for members in actions]
 

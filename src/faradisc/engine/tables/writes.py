@@ -49,14 +49,14 @@ async def apply_change(store: Store, change: Change, *, locked: bool = False) ->
     Raises ConditionFailed, ValidationException, Throttled, ItemCollectionSizeLimitExceededException, and
     ResourceNotFoundException for a table that has been deleted meanwhile; Stale.
     """
-    if change.table.locks is not None and not locked:
-        async with change.table.locks.held([change.location]):
-            return await apply_change(store, change, locked=True)
     if change.table.strong is not None:
         (answer,) = await apply_batch(store, [change], locked=True)
         if isinstance(answer, Throttle):
             raise Throttled(answer)
         return answer
+    if change.table.locks is not None and not locked:
+        async with change.table.locks.held([change.location]):
+            return await apply_change(store, change, locked=True)
     charged = False
     for attempt in range(ROUNDS_MAX):
         if change.table.successor is not None:
@@ -92,13 +92,14 @@ async def apply_batch(
     locked: their items are locked already.
     Returns an answer per change, in order. Raises what `apply_change` raises, except Throttled.
     """
+    if any(change.table.strong is not None for change in changes):
+        # Without locks: a region that catches up takes those of the items that it gets.
+        with writing(changes):
+            return await _apply_batch(store, changes)
     locks = changes[0].table.locks
     if locks is not None and not locked:
         async with locks.held([change.location for change in changes]):
             return await apply_batch(store, changes, locked=True)
-    if any(change.table.strong is not None for change in changes):
-        with writing(changes):
-            return await _apply_batch(store, changes)
     return await _apply_batch(store, changes)
 
 
