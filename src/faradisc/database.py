@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import sleep
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from faradisc.engine.replication.strong import StrongReplicas
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.counted_sizes import CountedSizes, UsageReader
+from faradisc.engine.tables.counted_sizes import CountedSizes
 from faradisc.engine.tables.late import LateReads
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
@@ -56,6 +57,7 @@ from faradisc.storage.figures import Measured, StoreFigures
 if TYPE_CHECKING:
     from faradisc.engine.cluster.cluster import Cluster
     from faradisc.operations.access.authorizer import Authorizer
+    from faradisc.operations.faults import Faults
     from faradisc.services.administration.places import Places
     from faradisc.storage.postgres.routed import RoutedStore
 
@@ -133,6 +135,10 @@ class Settings:
     """How far LatestRestorableDateTime is behind the clock; about 5 minutes in the service."""
     describe_lag_ms: int = 0
     """How long DescribeTable does not find a table that was created."""
+    faults: Faults | None = None
+    """Errors, throttles and lost answers, to test programs with."""
+    pause: Callable[[float], Awaitable[None]] = sleep
+    """Waits so many seconds before a slow answer."""
     yield_control: Callable[[], Awaitable[None]] = no_yield
     """Awaited in the middle of long work; lets the event loop, where there is one, serve other requests."""
     background_throttle: Callable[[], Awaitable[None]] = no_yield
@@ -159,13 +165,7 @@ COMMON_SETTINGS = (
 class Database:
     """Executes operations on a store. Used by one thread (one event loop) at a time."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        settings: Settings,
-        places: RoutedStore | None = None,
-        jobs: tuple[Job, ...] = (),
-    ) -> None:
+    def __init__(self, backend: Backend, settings: Settings, places: RoutedStore | None = None) -> None:
         self.backend = backend
         """The parts of the database: store, catalog, clock, exchange, backups and the others."""
         self.settings = settings
@@ -175,6 +175,7 @@ class Database:
         store, catalog = backend.store, backend.catalog
         self.knows, self.execute = backend.knows, backend.execute
         backend.check_caller = self._check_caller
+        backend.set_faults(settings.faults)
         self.other_services = OtherServices(
             store,
             catalog,
@@ -194,7 +195,7 @@ class Database:
             Job("deleted tables", catalog.tables.end_deletions),
             Job("throughput", catalog.throughput.step),
             Job("check", self.checks.step),
-            *jobs,
+            Job("counts and sizes", backend.sizes.step),
         )
         self._keeping_up = Workers(())
         throughput = catalog.throughput.background
@@ -352,12 +353,8 @@ class Database:
         regions = tuple(filter(None, map(str.strip, settings.regions.split(","))))
         replicas = Replicas(store, catalog, clock, links, regions=regions, encryption=encryption)
         catalog.tables.strong.join = StrongReplicas(replicas).join
-        sizes: UsageReader = store
-        counting: tuple[Job, ...] = ()
-        if settings.size_interval_s:
-            sizes = counted = CountedSizes(store, catalog.tables.all, clock, settings.size_interval_s)
-            counting = (Job("counts and sizes", counted.step),)
-            await counted.step()
+        sizes = CountedSizes(store, catalog.tables.all, clock, settings.size_interval_s)
+        await sizes.step()
         rate, seed = settings.conflict_rate, settings.conflict_seed
         backend = Backend(
             operations=OPERATIONS,
@@ -377,10 +374,11 @@ class Database:
             cluster=cluster,
             conflicts=ConflictInjector(rate, seed) if rate else None,
             ttl_change_interval_s=settings.ttl_change_interval_s,
+            pause=settings.pause,
             yield_control=settings.yield_control,
             slow_ns=settings.slow_ms * 1e6 or inf,
         )
-        database = cls(backend, settings, places, counting)
+        database = cls(backend, settings, places)
         database.engine = engine
         await database.other_services.load()
         if cluster is not None:

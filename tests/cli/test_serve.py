@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectionClosedError
 
 from faradisc.storage.format import FORMAT_FILE
 from fixtures.clients import client_at
@@ -146,6 +147,25 @@ def test_invalid_settings(command: Any) -> None:
     result = command("serve", FARADISC_PORT="many")
     assert result.returncode == 2
     assert "'many' is not a valid integer" in result.stderr
+
+
+def test_a_mistake_in_the_file_of_faults_is_told_at_the_start(command: Any, tmp_path: Path) -> None:
+    file = tmp_path / "faults.json"
+    file.write_text('{"faults": [\n  {"fault": "Fire", "share": 1}\n]}')
+    result = command("serve", "--memory", "--port", "0", "--emulate", f"faults={file}")
+    assert result.returncode > 0 and "Traceback" not in result.stderr
+    assert "faults.json: line 2: fault is one of InternalServerError, Throttle" in result.stderr
+
+
+def test_an_answer_is_lost_after_the_write_was_made(start_server: Any, tmp_path: Path) -> None:
+    file = tmp_path / "faults.json"
+    rule = {"fault": "ConnectionClosed", "share": 1, "operations": ["PutItem"]}
+    file.write_text(json.dumps({"faults": [rule]}))
+    dynamodb = client_at(start_server("--memory", "--emulate", f"faults={file}").port)
+    dynamodb.create_table(TableName="things", **schema("p:S"))
+    with pytest.raises(ConnectionClosedError):
+        dynamodb.put_item(TableName="things", Item={"p": {"S": "a"}})
+    assert dynamodb.scan(TableName="things")["Count"] == 1
 
 
 def test_help_lists_settings_and_environment_variables(command: Any) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity.resource_registry import ResourceRegistry
-from faradisc.clock import Clock, Entropy
+from faradisc.clock import Clock, Entropy, MovableClock
 from faradisc.database import Database, Settings
 from faradisc.engine.backups.storage import (
     BACKUPS_DIRECTORY,
@@ -33,9 +34,12 @@ from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.storage.api import Store
 from faradisc.storage.immediate import run
 
+if TYPE_CHECKING:
+    from faradisc.operations.faults import Faults
+
 LIMITS = (
     *("conflict_rate", "conflict_seed", "throughput", "throughput_tables"),
-    *("eventual_lag_ms", "eventual_lag_tables", "eventual_lag_seed"),
+    *("eventual_lag_ms", "eventual_lag_tables", "eventual_lag_seed", "faults"),
 )
 """Settings that a fork may have of its own."""
 
@@ -62,6 +66,7 @@ class LocalDatabase:
         eventual_lag_tables: str = "",
         eventual_lag_seed: int = 0,
         size_interval_s: float = 0.0,
+        faults: str | os.PathLike[str] | dict[str, Any] | None = None,
         transition_ms: int = 0,
         ttl_delay_s: float = TTL_DELAY_S,
         shard_lifetime_s: float = Settings().shard_lifetime_s,
@@ -90,6 +95,8 @@ class LocalDatabase:
         eventual_lag_seed; GetRecords is by exactly this. eventual_lag_tables: other lags of single tables,
         "Orders=500,Logs=0".
         size_interval_s: how often the counts and sizes in descriptions are taken; 0: they are current.
+        faults: errors, throttles, lost and slow answers: a file as for `faradisc serve`, or its document. A
+        slow answer moves a clock that can be moved, and sleeps with another.
         ttl_delay_s: how long an item outlives its time to live; `expire_now` deletes at once.
         shard_lifetime_s: after how long the open shards of a stream close and their children open.
         conflict_rate: share of writes and transactions rejected with a conflict, 0 to 1, to test retries.
@@ -126,6 +133,7 @@ class LocalDatabase:
             eventual_lag_tables=eventual_lag_tables,
             eventual_lag_seed=eventual_lag_seed,
             size_interval_s=size_interval_s,
+            faults=_faults_of(faults),
             transition_ms=transition_ms,
             ttl_delay_s=ttl_delay_s,
             shard_lifetime_s=shard_lifetime_s,
@@ -147,7 +155,7 @@ class LocalDatabase:
             return run(
                 Database.open(
                     store,
-                    settings=settings,
+                    settings=replace(settings, pause=_pausing(clock)),
                     clock=clock,
                     entropy=entropy,
                     kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
@@ -207,6 +215,8 @@ class LocalDatabase:
             run_whole(database.backend.catalog.throughput.save_all)
             twin = copy(self)
             twin._lock = threading.Lock()
+            if "faults" in limits:
+                limits["faults"] = _faults_of(limits["faults"])
             twin._settings = replace(self._settings, **limits)
             twin._backups = backups
             twin._open(store.fork(), clock or database.backend.clock)
@@ -319,6 +329,13 @@ class LocalDatabase:
         with self._exclusive():
             return self.database.administration.change_late_reads(wanted)
 
+    def faults(self, wanted: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Replaces the faults by those of a document, such as {"faults": []}; None: leaves them. Returns them
+        with how often each was applied, and which writes were repeated unsafely. Raises AdminError."""
+        with self._exclusive():
+            administration = self.database.administration
+            return administration.faults() if wanted is None else administration.change_faults(wanted)
+
     def record(self, recorder: TraceRecorder | None) -> None:
         """Passes every charge to a recorder from now on; None: stops recording."""
         with self._exclusive():
@@ -390,3 +407,22 @@ class LocalDatabase:
 async def _answer_when_worked(database: Database, request: HttpRequest) -> HttpResponse | None:
     """Does a step of background work; answers the request when nothing is left to do."""
     return None if await database.work() else await answer(database, request)
+
+
+def _faults_of(given: str | os.PathLike[str] | dict[str, Any] | None) -> Faults | None:
+    """Raises ValueError, with the place of a mistake."""
+    if given is None:
+        return None
+    from faradisc.operations.faults import read_fault_file, read_faults  # noqa: PLC0415 - few have some
+
+    return read_faults(given) if isinstance(given, dict) else read_fault_file(Path(given).read_text())
+
+
+def _pausing(clock: Clock | None) -> Callable[[float], Awaitable[None]]:
+    async def pause(seconds: float) -> None:
+        if isinstance(clock, MovableClock):
+            clock.advance(seconds)
+        else:
+            time.sleep(seconds)  # noqa: ASYNC251 - there is no loop: the request has this thread
+
+    return pause

@@ -14,8 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ConnectionClosedError, ReadTimeoutError
 
-from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.protocol.http import CLOSED, WITHHELD, HttpRequest, HttpResponse
 
 ENDPOINT_URL = "http://faradisc.invalid"
 """Never connected to: names under .invalid do not exist (RFC 6761)."""
@@ -63,7 +64,14 @@ def _body_of(request: AWSPreparedRequest) -> bytes:
 
 
 def response_of(url: str, response: HttpResponse) -> AWSResponse:
-    """Returns the front end's answer in the form of botocore's HTTP library."""
+    """Returns the front end's answer in the form of botocore's HTTP library.
+
+    Raises ConnectionClosedError and ReadTimeoutError, as that does, for an answer that is lost.
+    """
+    if response is CLOSED:
+        raise ConnectionClosedError(endpoint_url=url)
+    if response is WITHHELD:
+        raise ReadTimeoutError(endpoint_url=url)
     headers = {"Server": "Server", "Content-Length": str(len(response.body))}
     if response.content_type is not None:
         headers["Content-Type"] = response.content_type.decode()

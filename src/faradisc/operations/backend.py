@@ -7,11 +7,12 @@ its table. Which operations there are is in registry.py.
 from __future__ import annotations
 
 import re
+from asyncio import sleep
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from faradisc.capacity.throttle import Throttled
 from faradisc.clock import Clock, Entropy, quick_reading
@@ -23,7 +24,7 @@ from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.replication.group import Replicas
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.counted_sizes import UsageReader
+from faradisc.engine.tables.counted_sizes import CountedSizes
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.tables import Tables
 from faradisc.engine.throughput.table_usage import RequestTime
@@ -133,6 +134,16 @@ def every_caller(call: Call) -> None:
     """Lets every caller do everything."""
 
 
+class Faulty(Protocol):
+    """Errors, throttles and lost answers, to test programs with (faults.py)."""
+
+    def on(self, operations: Mapping[str, Operation]) -> Mapping[str, Operation]:
+        """Returns the operations with their faults."""
+        ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
 @dataclass(slots=True, kw_only=True)
 class Backend:
     """The parts of a database."""
@@ -152,28 +163,39 @@ class Backend:
     periods: Periods
     encryption: Encryption
     replicas: Replicas
-    sizes: UsageReader
-    """What descriptions show of counts and sizes: those of the store, or earlier ones."""
+    sizes: CountedSizes
+    """What descriptions show of counts and sizes."""
     cluster: Cluster | None = None
     """This node among others; None: the store is embedded."""
     conflicts: ConflictInjector | None = None
     """Injects transaction conflicts, to test programs with; None: only real conflicts occur."""
     ttl_change_interval_s: float = TTL_CHANGE_INTERVAL_S
+    pause: Callable[[float], Awaitable[None]] = sleep
+    """Waits so many seconds."""
     yield_control: Callable[[], Awaitable[None]] = no_yield
     """Awaited during long work, so that other requests run."""
     slow_ns: float = inf
     """Requests that take longer are logged."""
     check_caller: Callable[[Call], None] = every_caller
     """Tests a request of a caller whom policies limit. Raises AccessDeniedException."""
+    faults: Faulty | None = field(init=False, default=None)
+    """Set by `set_faults`."""
+    _without_faults: Mapping[str, Operation] = field(init=False)
     _counter: RequestCounter = field(init=False)
     _read_clock: Callable[[], int] = field(init=False)
     _request_time: RequestTime = field(init=False)
 
     def __post_init__(self) -> None:
         self.tables = self.catalog.tables
+        self._without_faults = self.operations
         self._counter = RequestCounter(self.tables.registry_of)
         self._read_clock = quick_reading(self.clock)
         self._request_time = self.catalog.throughput.request_time
+
+    def set_faults(self, faults: Faulty | None) -> None:
+        """Replaces the faults of requests from now on; None: there are none."""
+        self.faults = faults
+        self.operations = self._without_faults if faults is None else faults.on(self._without_faults)
 
     def table_for_data(self, call: Call, name_or_arn: str) -> Table:
         """Returns a table to read or write. Raises ResourceNotFoundException, ValidationException."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from faradisc.auth.identity import Identity
 from faradisc.engine.streams.stream import StreamState
@@ -80,6 +81,8 @@ class Call(Parameters):
     """Whom policies limit; None for requests with all rights, and for those of the database itself."""
     body: bytes | None = None
     """The JSON text of an ExecuteStatement, whose tokens depend on how numbers are spelled."""
+    lost: Literal["", "closed", "withheld"] = ""
+    """What happens to its answer instead of being sent (faults.py)."""
     access_key_id: str = ""
     """That a request to another service was signed with."""
 

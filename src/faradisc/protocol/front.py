@@ -39,7 +39,7 @@ from faradisc.protocol.body import (
 )
 from faradisc.protocol.executor import Executor, Overloaded, caller_of
 from faradisc.protocol.failures import as_api_error, not_offered
-from faradisc.protocol.http import BUSY, Headers, HttpRequest, HttpResponse
+from faradisc.protocol.http import BUSY, CLOSED, WITHHELD, Headers, HttpRequest, HttpResponse
 from faradisc.protocol.other_services.recognise import service_request_of
 from faradisc.protocol.service_model import operation_of
 from faradisc.protocol.shapes import CheckedShape, Sizes
@@ -92,6 +92,8 @@ async def answer(
             call = _call_of(executor, request, request.body, read_object, authenticate)
         name = call.operation
         result = await executor.execute(call)
+        if call.lost:
+            return CLOSED if call.lost == "closed" else WITHHELD
         body = orjson.dumps(result) if result or call.operation not in _WITHOUT_OUTPUT else b""
         del result  # which holds a long answer once more
     except BodyTooLarge:

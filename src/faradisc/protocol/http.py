@@ -55,5 +55,7 @@ class HttpResponse:
     extra: Headers = ()
 
 
+CLOSED, WITHHELD = (HttpResponse(status, b"", None, None, None) for status in (0, -1))
+"""No answers: the connection is closed, or stays open without one (operations/faults.py)."""
 BUSY = HttpResponse(503, b"", None, None, None, ((b"Retry-After", b"1"),))
 """The service's answer under overload (errors.md section 1); the request was not begun."""

@@ -13,6 +13,7 @@
     GET  /_faradisc/copy                 the continuous copy: lag, last segment;  POST promotes a standby
     GET  /_faradisc/replication          links between replicas;  POST {"cut": [ONE, OTHER]} cuts or heals one
     GET  /_faradisc/late-reads           how late reads may be;  POST {"ms": 200} changes it
+    GET  /_faradisc/faults               errors, throttles, lost and slow answers;  POST replaces them
     POST /_faradisc/expire               deletes expired items now
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
@@ -258,6 +259,10 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "late-reads": {
         "GET": lambda page: page.administration.late_reads(),
         "POST": lambda page: page.administration.change_late_reads(page.body()),
+    },
+    "faults": {
+        "GET": lambda page: page.administration.faults(),
+        "POST": lambda page: page.administration.change_faults(page.body()),
     },
     "expire": {"POST": lambda page: page.administration.expire_now()},
     "check": {"GET": lambda page: page.database.checks.document(), "POST": _begin_check},

@@ -27,7 +27,7 @@ from http import HTTPStatus
 from typing import cast
 
 from faradisc.limits import KB, MB
-from faradisc.protocol.http import BUSY, HttpResponse, Peer
+from faradisc.protocol.http import BUSY, CLOSED, HttpResponse, Peer
 from faradisc.protocol.response import encode
 from faradisc.server.driver import PENDING, start
 from faradisc.server.load import COUNTED_BYTES_MIN, Rank
@@ -313,6 +313,9 @@ class HttpConnection(asyncio.Protocol):
         transport = self._transport
         if transport is None:
             return
+        if response.status <= 0:  # lost: by closing, or withheld until the client gives up
+            self._queue.clear()
+            return self._close() if response is CLOSED else None
         shared = self._shared
         keep_alive = bool(self._queue) or not (self._reader.state is LAST or shared.draining)
         is_long = len(response.body) > WRITE_BUFFER_BYTES and method != "HEAD"
@@ -368,10 +371,7 @@ class HttpConnection(asyncio.Protocol):
     # --- The listener's calls --------------------------------------------------------------------
 
     def expire(self) -> None:
-        """Ends this connection if it has been idle, unfinished or unread for too long.
-
-        Called every few ticks. O(1).
-        """
+        """Ends this connection if it was idle, unfinished or unread for too long. Called every few ticks."""
         transport = self._transport
         if transport is None:
             return

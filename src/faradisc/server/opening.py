@@ -30,6 +30,7 @@ from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
     from faradisc.engine.copying.copier import Copier
+    from faradisc.operations.faults import Faults
     from faradisc.server.copying import Copying
 
 Opened = TypeVar("Opened", bound=Database)
@@ -41,7 +42,9 @@ async def _background_throttle() -> None:
     await asyncio.sleep(BACKGROUND_THROTTLE_S)
 
 
-_SHARED_SETTINGS = {each.name for each in fields(Settings)} & {each.name for each in fields(ServerSettings)}
+_SHARED_SETTINGS = {each.name for each in fields(Settings)} & {
+    each.name for each in fields(ServerSettings)
+} - {"faults"}
 
 
 def _ignored(reason: str) -> None:
@@ -106,6 +109,7 @@ async def served(
         places=store if settings.has_places else None,  # type: ignore[arg-type]
         settings=Settings(
             **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
+            faults=_faults(settings),
             yield_control=Turns().take,
             background_throttle=_background_throttle,
             large=LargeBodies().run,
@@ -117,6 +121,20 @@ async def served(
         keys=_keys(settings, clock),
         address=address,
     )
+
+
+def _faults(settings: ServerSettings) -> Faults | None:
+    """Raises SettingsError when the file cannot be used."""
+    if not settings.faults:
+        return None
+    from faradisc.operations.faults import read_fault_file  # noqa: PLC0415 - few servers have some
+
+    try:
+        return read_fault_file(Path(settings.faults).read_text())
+    except OSError as error:
+        raise SettingsError(f"The faults in {settings.faults} cannot be read: {error.strerror}.") from error
+    except ValueError as mistake:
+        raise SettingsError(f"{settings.faults}: {mistake}.") from mistake
 
 
 def _keys(settings: ServerSettings, clock: Clock) -> KeyService | None:

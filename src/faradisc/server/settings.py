@@ -106,6 +106,9 @@ class ServerSettings:
     eventual_lag_seed: int = setting(
         0, "Seed of how late each read is: the same number gives the same sequence.", EMULATION
     )
+    faults: str = setting(
+        "", "JSON file of errors, throttles, lost and slow answers, to test what programs do then.", EMULATION
+    )
     size_interval_s: float = setting(
         0.0,
         "Seconds between two counts of ItemCount and sizes in descriptions of tables, 21600 as in the "

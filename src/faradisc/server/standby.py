@@ -19,7 +19,6 @@ from faradisc.engine.copying.format import CopyError
 from faradisc.engine.copying.lease import LapseWatch, lease_of
 from faradisc.engine.copying.place import CopyPlace, unreachable
 from faradisc.engine.copying.restoring import RESTORING_FILE, restore
-from faradisc.engine.jobs.runner import Job
 from faradisc.engine.objects.api import BucketError
 from faradisc.errors import ValidationException
 from faradisc.operations.backend import Backend
@@ -46,14 +45,8 @@ _log = logging.getLogger(__name__)
 class StandbyDatabase(Database):
     """Answers eventually consistent reads, and nothing else."""
 
-    def __init__(
-        self,
-        backend: Backend,
-        settings: Settings,
-        places: RoutedStore | None = None,
-        jobs: tuple[Job, ...] = (),
-    ) -> None:
-        super().__init__(backend, settings, places, jobs)
+    def __init__(self, backend: Backend, settings: Settings, places: RoutedStore | None = None) -> None:
+        super().__init__(backend, settings, places)
         self.execute = self._read
 
     async def _read(self, call: Call) -> dict[str, Any]:

@@ -69,6 +69,16 @@ def demands(**half_units: int) -> dict[tuple[str | None, Direction], ObservedDem
 # --- Scans ----------------------------------------------------------------------------------------
 
 
+def test_writes_that_are_repeated_unsafely_are_named() -> None:
+    table = TableTraffic(
+        ORDERS, repeats=[("UpdateItem", "applied twice", 3), ("PutItem", "undoes later writes", 1)]
+    )
+    twice, undone = found(table, "unsafe-repeat")
+    assert (twice.level, undone.level) == ("high", "medium")
+    assert "3 UpdateItems of Orders" in twice.evidence and "1 PutItem of Orders" in undone.evidence
+    assert found(TableTraffic(ORDERS), "unsafe-repeat") == []
+
+
 def test_repeated_scans_are_found_with_their_cost() -> None:
     table = TableTraffic(ORDERS, demands(table_R=4000))
     table.scans[None] = Scans(pages=60, half_units=2000, runs=30)

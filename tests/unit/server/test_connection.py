@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faradisc.limits import REQUEST_BODY_BYTES_MAX
-from faradisc.protocol.http import HttpRequest, HttpResponse, Peer
+from faradisc.protocol.http import CLOSED, WITHHELD, HttpRequest, HttpResponse, Peer
 from faradisc.server import request_reader as limits
 from faradisc.server.connection import REQUESTS_PER_TURN
 
@@ -573,5 +573,37 @@ def test_request_has_one_host(serve: Any, run: Any, echo: Any, head: bytes, stat
     async def scenario() -> None:
         async with serve(echo) as server, server.client() as client:
             assert (await client.ask(head)).status == status
+
+    run(scenario())
+
+
+# --- Answers that are lost -----------------------------------------------------------------------
+
+
+def test_a_connection_is_closed_without_an_answer(serve: Any, run: Run, echo: Any) -> None:
+    async def handle(request: HttpRequest) -> HttpResponse:
+        return CLOSED if request.target == b"/lost" else await echo(request)
+
+    async def scenario() -> None:
+        async with serve(handle) as server, server.client() as client:
+            assert (await client.ask(post(b"1"))).status == 200
+            await client.send(post(b"2", target=b"/lost") + post(b"3"))
+            assert await client.at_end()
+        assert len(echo.requests) == 1
+
+    run(scenario())
+
+
+def test_an_answer_is_withheld_until_the_client_leaves(serve: Any, run: Run, echo: Any) -> None:
+    async def handle(request: HttpRequest) -> HttpResponse:
+        return WITHHELD if request.target == b"/lost" else await echo(request)
+
+    async def scenario() -> None:
+        async with serve(handle) as server, server.client() as client:
+            await client.send(post(b"1", target=b"/lost"))
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(client.answer(), 0.05)
+            async with server.client() as other:  # nothing else is held up, the end of the server included
+                assert (await other.ask(post(b"2"))).status == 200
 
     run(scenario())

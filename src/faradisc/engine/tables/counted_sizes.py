@@ -31,16 +31,19 @@ class CountedSizes:
         self._tables = tables
         self._clock = clock
         self._interval_ns = int(interval_s * 1_000_000_000)
+        """0: what is shown is current."""
         self._due_ns = 0
         self._counted: dict[Part, tuple[int, int]] = {}
 
     async def usage(self, part: Part) -> tuple[int, int]:
+        if not self._interval_ns:
+            return await self._store.usage(part)
         return self._counted.get(part, (0, 0))
 
     async def step(self) -> bool:
         """Counts everything when it is time: a read per slot of each table and index."""
         now_ns = self._clock.now_ns()
-        if now_ns < self._due_ns:
+        if not self._interval_ns or now_ns < self._due_ns:
             return False
         self._due_ns = now_ns - now_ns % self._interval_ns + self._interval_ns
         counted = {}

@@ -160,6 +160,25 @@ class Administration:
             raise AdminError(f"Late reads cannot be set so: {mistake}.") from mistake
         return self.late_reads()
 
+    # --- Faults ---
+
+    def faults(self) -> dict[str, Any]:
+        """Returns the faults, how often each was applied, and which writes were repeated unsafely."""
+        present = self._backend.faults
+        return {"seed": 0, "faults": [], "repeats": []} if present is None else present.to_json()
+
+    def change_faults(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """Replaces the faults by those of a document (operations/faults.py); none ends them. Returns what
+        `faults` then returns. Raises AdminError."""
+        from faradisc.operations.faults import read_faults  # noqa: PLC0415 - seldom needed
+
+        try:
+            faults = read_faults(wanted)
+        except ValueError as mistake:
+            raise AdminError(f"These faults cannot be used: {mistake}.") from mistake
+        self._backend.set_faults(faults if faults.rules else None)
+        return self.faults()
+
     # --- Background work ---
 
     async def expire_now(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ the admin API, which only this project's server has.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
@@ -92,6 +93,13 @@ async def of_endpoint(
         traffic.tables[name] = table
     if not administered:
         traffic.notes.append("Hot keys are not known: the endpoint has no admin API for this key.")
+    if administered:
+        with suppress(failure):  # an older server
+            for repeat in (await asked.admin("faults"))["repeats"]:
+                if repeat["table"] in traffic.tables:
+                    traffic.tables[repeat["table"]].repeats.append(
+                        (repeat["operation"], repeat["danger"], repeat["count"])
+                    )
     if len(definitions) == TABLES_MAX:
         traffic.notes.append(f"Only the first {TABLES_MAX} tables were read.")
     return traffic

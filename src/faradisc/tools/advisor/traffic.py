@@ -140,6 +140,8 @@ class TableTraffic:
     """Items."""
     added_bytes: int = 0
     deletes: int = 0
+    repeats: list[tuple[str, str, int]] = field(default_factory=list)
+    """Unsafe repetitions of writes whose answer was lost: operation, danger, how many."""
 
     def demand(self, index: str | None, direction: Direction) -> ObservedDemand:
         return self.demands.get((index, direction), ObservedDemand())

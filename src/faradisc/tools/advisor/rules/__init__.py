@@ -18,6 +18,7 @@ from faradisc.tools.advisor.rules import (
     scans,
     time_to_live,
     unread_indexes,
+    unsafe_repeats,
 )
 from faradisc.tools.advisor.traffic import TableTraffic, Traffic
 
@@ -30,6 +31,11 @@ class AdvisorRule:
 
 
 RULES = (
+    AdvisorRule(
+        "unsafe-repeat",
+        unsafe_repeats.find,
+        "Repeat a write with a token or a condition that makes it safe.",
+    ),
     AdvisorRule("scan", scans.find, "Do not rely on Scan for what users wait for; use Get and Query."),
     AdvisorRule("hot-key", hot_keys.find, "Do not send most of the traffic to one partition key; shard it."),
     AdvisorRule("index-throughput", index_throughput.find, "An index must take the writes of its table."),
