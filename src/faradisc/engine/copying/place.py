@@ -24,6 +24,8 @@ from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
 
 T = TypeVar("T")
+TIMEOUT_S = 10.0
+"""Of a bucket that does not answer: a copy tries again."""
 _SEGMENT = re.compile(LOG + r"([0-9]{16})(?:-([0-9]{16}))?")
 _SNAPSHOT = re.compile(SNAPSHOTS + r"[0-9]{20}-[0-9]{16}/" + re.escape(MANIFEST))
 
@@ -117,7 +119,8 @@ def open_place(address: str, endpoint: str = "", *, options: dict[str, Any] | No
             raise CopyError(f"{address} names no bucket: a copy is at s3://bucket/prefix, or in a directory.")
         from faradisc.engine.objects.s3 import AWS, S3Storage  # noqa: PLC0415 - few servers
 
-        return CopyPlace(S3Storage(endpoint or AWS, options=options), bucket, prefix, address.rstrip("/"))
+        storage = S3Storage(endpoint or AWS, options=options, timeout_s=TIMEOUT_S)
+        return CopyPlace(storage, bucket, prefix, address.rstrip("/"))
     if "://" in address:
         raise CopyError(f"{address} is no place for a copy: give s3://bucket/prefix, or a directory.")
     directory = Path(address).absolute()

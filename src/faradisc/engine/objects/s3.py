@@ -49,8 +49,9 @@ _CODES: dict[str, type[BucketError]] = {
 class S3Connection:
     """A client, created at its first use and shared by all users of an endpoint."""
 
-    def __init__(self, url: str | None, options: dict[str, Any]) -> None:
+    def __init__(self, url: str | None, options: dict[str, Any], timeout_s: float = 60.0) -> None:
         self._url = url
+        self._timeout_s = timeout_s
         self._options = options
         self._client: Any = None
 
@@ -68,6 +69,8 @@ class S3Connection:
             config = Config(
                 request_checksum_calculation="when_required",
                 response_checksum_validation="when_required",
+                connect_timeout=self._timeout_s,
+                read_timeout=self._timeout_s,
                 s3={"addressing_style": "path"} if self._url is not None else {},
             )
             self._client = boto3.client("s3", endpoint_url=self._url, config=config, **self._options)
@@ -101,9 +104,9 @@ class _S3Listing:
 class S3Storage:
     encrypts = True
 
-    def __init__(self, url: str, *, options: dict[str, Any] | None = None) -> None:
-        """url: of the endpoint, or `aws`; options: more options of boto3's client."""
-        self._connection = S3Connection(None if url == AWS else url, options or {})
+    def __init__(self, url: str, *, options: dict[str, Any] | None = None, timeout_s: float = 60.0) -> None:
+        """url: of the endpoint, or `aws`; options: more of boto3's client; timeout_s: of each wait."""
+        self._connection = S3Connection(None if url == AWS else url, options or {}, timeout_s)
         self._reading: dict[str, str] = {}
         """Parameters of every request."""
         self._writing: dict[str, str] = {}
