@@ -34,10 +34,14 @@ def finds(found: PlanOutcome, text: str) -> bool:
     return any(text in sentence for sentence in found.verdict)
 
 
+LONG = ("bulk-load", "date-key", "status-code", "time-series")
+"""Plans of days."""
+
+
 @pytest.mark.parametrize(
     "file",
     [
-        pytest.param(file, marks=[pytest.mark.slow] if file.stem == "bulk-load" else [], id=file.stem)
+        pytest.param(file, marks=[pytest.mark.slow] if file.stem in LONG else [], id=file.stem)
         for file in FILES
     ],
 )
