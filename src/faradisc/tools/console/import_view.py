@@ -26,10 +26,15 @@ DROP: Final = """(event) => {
 def upload(taken: Callable[[str, bytes], Any], label: str) -> ui.upload:
     """Returns a field that takes a file of items. taken: called with its name and content."""
 
+    # FastAPI keeps the route of every upload: what it leads to is let go with the page.
+    takers = [taken]
+    ui.context.client.on_delete(takers.clear)
+
     async def read(event: Any) -> None:
         content = await event.file.read()
         field.reset()
-        await taken(event.file.name, content)
+        for take in takers:
+            await take(event.file.name, content)
 
     field = ui.upload(on_upload=read, auto_upload=True, max_file_size=64 * 2**20)
     field.props(f"accept='.json,.jsonl,.ndjson,.csv' label='{label}' flat bordered").classes("w-full")
