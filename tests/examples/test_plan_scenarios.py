@@ -35,7 +35,7 @@ def finds(found: PlanOutcome, text: str) -> bool:
 
 
 LONG = ("bulk-load", "date-key", "status-code", "time-series")
-"""Plans of days."""
+"""Plans whose variants take seconds to run."""
 
 
 @pytest.mark.parametrize(
