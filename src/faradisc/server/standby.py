@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from faradisc.clock import Clock
 from faradisc.database import Database, Settings
-from faradisc.engine.copying.copier import Copier, known_point
+from faradisc.engine.copying.copier import Copier
 from faradisc.engine.copying.following import Follower
 from faradisc.engine.copying.format import CopyError
 from faradisc.engine.copying.lease import LapseWatch, lease_of
 from faradisc.engine.copying.place import CopyPlace, unreachable
+from faradisc.engine.copying.points import known_point
 from faradisc.engine.copying.restoring import RESTORING_FILE, restore
 from faradisc.engine.objects.api import BucketError
 from faradisc.errors import ValidationException

@@ -3,6 +3,7 @@
     format      segments, snapshots and the lease as bytes (docs/formats/copy.md)
     place       the objects of one copy; what is there
     lease       who writes the copy: at most one server
+    points      how far it is
     copier      writes it
     snapshots   the whole store from time to time, so that old segments can go
     restoring   makes a data directory of it, and verifies it

@@ -10,11 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
-
-import orjson
 
 from faradisc.clock import Clock, Entropy, monotonic_s
 from faradisc.engine.copying.format import (
@@ -29,9 +26,9 @@ from faradisc.engine.copying.format import (
 )
 from faradisc.engine.copying.lease import LapseWatch, TakenOver, Tenure, lease_of
 from faradisc.engine.copying.place import CopyPlace, Span
+from faradisc.engine.copying.points import CopyPoint, CopyStatus, known_point, remember
 from faradisc.engine.copying.snapshots import SnapshotWriter, expire
 from faradisc.engine.objects.api import ABSENT, BucketError, PutRefused
-from faradisc.files import replace_file
 from faradisc.storage.api import Fenced, IOFailed
 from faradisc.storage.rocks_files import ROCKS_DIRECTORY
 from faradisc.storage.rocks_log import LogGone, LogReader
@@ -39,8 +36,6 @@ from faradisc.storage.rocks_log import LogGone, LogReader
 if TYPE_CHECKING:
     from rocksdict import RdictIter
 
-STATE_FILE = "COPY"
-"""Of a data directory: which copy is its own, and how far it is known to be."""
 SEGMENT_BYTES = 4 << 20
 SEGMENTS_PER_STEP = 16
 RETRY_S = 0.5
@@ -61,53 +56,6 @@ class CopySource(Protocol):
     synced_sequence: int
 
     def numbered_iterator(self) -> tuple[int, RdictIter]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CopyPoint:
-    """A point of a copy: its newest group."""
-
-    copy: str
-    number: int
-    sequence: int
-    chain: str
-
-    def after(self, group: CopyGroup) -> CopyPoint:
-        return CopyPoint(self.copy, group.number, group.last, group.chain)
-
-
-def known_point(directory: Path) -> CopyPoint | None:
-    """Returns the point up to which a data directory is known to agree with its copy. Raises CopyError."""
-    try:
-        return CopyPoint(**orjson.loads((directory / STATE_FILE).read_bytes()))
-    except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, OSError) as error:
-        raise CopyError(f"{directory / STATE_FILE} cannot be read: {error}.") from None
-
-
-def remember(directory: Path, point: CopyPoint) -> None:
-    """Raises OSError."""
-    replace_file(directory / STATE_FILE, orjson.dumps(asdict(point)) + b"\n")
-
-
-@dataclass(slots=True)
-class CopyStatus:
-    """What is shown of a copy."""
-
-    place: str
-    lag_s: float
-    """Age of the oldest synced commit that is not in the copy, at most; 0: none."""
-    number: int
-    """Of the newest group."""
-    time_ns: int
-    """When it was stored; 0: before this start."""
-    stored_bytes: int
-    """Since this start, compressed."""
-    snapshot_ns: int
-    """Of the newest complete snapshot; 0: there is none."""
-    fault: str
-    """What is wrong now, in a sentence; ""."""
 
 
 class Copier:

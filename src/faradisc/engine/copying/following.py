@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from faradisc.clock import Clock, monotonic_s
-from faradisc.engine.copying.copier import known_point, remember
 from faradisc.engine.copying.format import CopyDamaged, CopyError, CopyGroup, segment_name, unpacked
 from faradisc.engine.copying.place import CopyPlace, Span
+from faradisc.engine.copying.points import known_point, remember
 from faradisc.engine.copying.restoring import groups_after, linked
 from faradisc.engine.objects.api import NoSuchKey
 from faradisc.storage.rocks_following import FollowingStore

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from rocksdict import Rdict, WriteBatch, WriteOptions
 
-from faradisc.engine.copying.copier import CopyPoint, remember
 from faradisc.engine.copying.format import (
     LEASE,
     CopyDamaged,
@@ -21,6 +20,7 @@ from faradisc.engine.copying.format import (
 )
 from faradisc.engine.copying.lease import lease_of
 from faradisc.engine.copying.place import CopyPlace, Span
+from faradisc.engine.copying.points import CopyPoint, remember
 from faradisc.engine.objects.api import NoSuchKey
 from faradisc.files import sync_directory
 from faradisc.storage import format as data_format
