@@ -250,7 +250,8 @@ def _broken_name(node: ShapeNode, value: str, *, newer: bool) -> Iterator[str]:
             yield _at_most(node, TABLE_ARN_MAXIMUM)
         return
     if not value:
-        yield _at_least(node, 1)
+        if node.minimum:
+            yield _at_least(node, 1)
         return
     if len(value) < node.minimum:
         yield _at_least(node, node.minimum)

@@ -223,9 +223,7 @@ MEMBERS: Final[Mapping[tuple[str, str], ModelFix]] = {
     # errors.md section 7: beyond it the deserialiser finds no integer.
     ("SearchVectorsInput", "TopK"): ModelFix(maximum=2**31 - 1),
     # errors.md 6.10: an empty one is found by the operation.
-    ("ExportTableToPointInTimeInput", "TableArn"): ModelFix(
-        minimum=0, maximum=TABLE_ARN_MAXIMUM, plain_name=True
-    ),
+    ("ExportTableToPointInTimeInput", "TableArn"): ModelFix(minimum=0),
     # limits.md section 3, legacy AttributesToGet.
     ("GetItemInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,
     ("QueryInput", "AttributesToGet"): _ATTRIBUTES_TO_GET,

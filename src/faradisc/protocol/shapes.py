@@ -232,7 +232,8 @@ class _Writer:
         """Returns an expression that is true when a value of the right type breaks a constraint, or ""."""
         if node.is_table:
             # Longer values are not added to is_table's cache.
-            return f"len({variable}) > {TABLE_ARN_MAXIMUM} or not is_table({variable})"
+            wrong = f"len({variable}) > {TABLE_ARN_MAXIMUM} or not is_table({variable})"
+            return wrong if node.minimum else f"{variable} and ({wrong})"
         if node.is_checked_later:
             return ""
         if node.enum:
