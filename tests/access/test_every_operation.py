@@ -145,6 +145,7 @@ CASES = (
         )
     ),
     of_table("DescribeTableReplicaAutoScaling"),
+    of_table("UpdateTableReplicaAutoScaling"),
     Case(
         "UpdateTable",
         {"TableName": "Games", "ReplicaUpdates": [{"Create": {"RegionName": "eu-west-1"}}]},
@@ -316,11 +317,6 @@ CASES = (
     Case("GetRecords", {"ShardIterator": "{stream}|1|AAAA"}, on(STREAM, "GetRecords")),
 )
 
-NOT_OFFERED = {
-    "UpdateTableReplicaAutoScaling",
-}
-"""Answered before anything else: this version lacks them (docs/differences.md)."""
-
 
 @pytest.fixture(scope="module")
 def games() -> Iterator[tuple[AccessWorld, str]]:
@@ -459,7 +455,7 @@ def test_each_operation_of_the_service_model_says_what_it_needs() -> None:
         for service in ("dynamodb", "dynamodbstreams")
         for name in session.get_service_model(service).operation_names
     }
-    assert modelled - NOT_OFFERED == set(OPERATIONS)
+    assert modelled == set(OPERATIONS)
     assert all(operation.access for operation in OPERATIONS.values())
 
 

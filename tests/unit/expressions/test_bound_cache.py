@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faradisc.errors import ApiError
-from faradisc.language.expressions import Placeholders, bind_condition, bind_update, cache, condition, update
+from faradisc.language.expressions import Placeholders, bind_condition, bind_update, binder, condition, update
 from faradisc.language.expressions.errors import ExpressionError, UpdateError
 
 ITEM: dict[str, Any] = {
@@ -81,7 +81,7 @@ def outcome(bind: Callable[[], Any]) -> object:
 def disable_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Binds conditions from their trees, and updates without cached plans."""
     monkeypatch.setattr(condition, "key_of", lambda *_: None)
-    monkeypatch.setattr(update, "_plans", cache.BoundCache())
+    monkeypatch.setattr(update, "_plans", binder.BoundCache())
 
 
 def rounds() -> list[tuple[dict[str, str], dict[str, Any]]]:
@@ -132,11 +132,11 @@ def test_reported_error_does_not_depend_on_the_cache() -> None:
 
 
 def test_cache_is_bounded() -> None:
-    texts: cache.BoundCache[int] = cache.BoundCache()
-    for number in range(3 * cache.BOUND_MAX):
+    texts: binder.BoundCache[int] = binder.BoundCache()
+    for number in range(3 * binder.BOUND_MAX):
         texts.put((str(number),), number)
         assert texts.get((str(number),)) == number
-    assert len(texts) <= cache.BOUND_MAX
+    assert len(texts) <= binder.BOUND_MAX
     for long in [("x" * 513,), ("x", "y" * 1024)]:
         texts.put(long, 0)
         assert texts.get(long) is None

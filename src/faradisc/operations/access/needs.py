@@ -184,6 +184,11 @@ def _transaction(backend: Backend, call: Call) -> Iterator[Need]:
 
 
 _SELECT: Final = "PartiQLSelect"
+_WRITES: Final[dict[type, str]] = {
+    Insert: "PartiQLInsert",
+    UpdateStatement: "PartiQLUpdate",
+    Delete: "PartiQLDelete",
+}
 _STATEMENTS: Final = {
     "BatchExecuteStatement": "Statements",
     "ExecuteTransaction": "TransactStatements",
@@ -211,7 +216,7 @@ def _statements(backend: Backend, call: Call) -> Iterator[Need]:
 
 def _action_of(body: Body) -> str:
     """EXISTS is a read. Assumed: no source says which action it needs."""
-    return f"PartiQL{type(body).__name__}" if isinstance(body, Insert | UpdateStatement | Delete) else _SELECT
+    return _WRITES.get(type(body), _SELECT)
 
 
 # --- Operations that imply others ------------------------------------------------------------------
