@@ -15,9 +15,10 @@ import orjson
 from simulation.model import Model, Place
 from simulation.writes import Item, Write
 
+_NO_JSON = b"not JSON"
 _BAD_LINES = (
     b'{"Item": {"p": {"S": "a"}}}',
-    b"not JSON",
+    _NO_JSON,
     b'{"Put": {}}',
     b'{"Item": {"p": {"N": "1"}, "r": 1}}',
 )
@@ -30,6 +31,11 @@ class Record:
 
     line: bytes
     write: Write | None
+
+    @property
+    def ends_its_object(self) -> bool:
+        """Whether an import reads no further record of the object: the line is no JSON."""
+        return self.line == _NO_JSON
 
     @classmethod
     def of(cls, write: Write) -> Record:

@@ -168,12 +168,12 @@ def _without_checks(batch: Batch) -> Batch:
 
 
 def test_an_expiry_that_comes_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    honest = sweep.Sweeper._step
+    honest = sweep.Sweeper._due
 
-    async def early(sweeper: Any, until_ns: int) -> int:
-        return await honest(sweeper, until_ns + 1_000_000_000)
+    def early(sweeper: Any, until_ns: int) -> Any:
+        return honest(sweeper, until_ns + 1_000_000_000)
 
-    monkeypatch.setattr(sweep.Sweeper, "_step", early)
+    monkeypatch.setattr(sweep.Sweeper, "_due", early)
     assert "which did not expire" in found(switched_on=1.0)
 
 

@@ -20,7 +20,6 @@ from faradisc.errors import ResourceInUseException, ValidationException
 from faradisc.limits import LIST_TABLES_PAGE_MAX
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
-from faradisc.operations.strong_replicas import ONE_REPLICA
 
 _SHOWN = (
     "TableName",
@@ -130,6 +129,8 @@ def _check_replica(backend: Backend, table: Table) -> None:
         if group.is_changing:
             raise being_updated(table.name)
         if group.strong:
+            from faradisc.operations.strong_replicas import ONE_REPLICA  # noqa: PLC0415 - few tables have several
+
             raise ValidationException(ONE_REPLICA)
         from faradisc.operations.replica_updates import check_no_source  # noqa: PLC0415 - few tables are replicas
 
