@@ -17,9 +17,9 @@ $(VENV)/.run: pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml constraints.txt
+$(VENV)/.dev: pyproject.toml constraints.txt tests/requirements.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install -c constraints.txt -e '.[dev]'
+	$(PIP) install -c constraints.txt -r tests/requirements.txt
 	@touch $@ $(VENV)/.run
 
 $(VENV)/.compiled: $(VENV)/.run $(shell find src -name '*.py')
@@ -39,7 +39,7 @@ fast-tests: $(VENV)/.dev
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, failovers, the whole corpus, a million hostile requests
-	$(PIP) install -c constraints.txt -e '.[dev,failover]'
+	$(PIP) install -c constraints.txt -r tests/requirements-slow.txt
 	$(BIN)/pytest -m slow -n 2
 	$(BIN)/pytest -m hypothesis --hypothesis-profile=full -n 2
 	$(BIN)/pytest tests/conformance --encrypted -n 2
@@ -50,7 +50,7 @@ simulate: $(VENV)/.dev  ## crashes and faults from one seed after the other, for
 	PYTHONPATH=tests $(BIN)/python -m simulation --hours $(HOURS)
 
 fuzz: $(VENV)/.dev  ## a minute of coverage-guided fuzzing for each target (Linux)
-	$(PIP) install -c constraints.txt -e '.[dev,fuzz]'
+	$(PIP) install -c constraints.txt -r tests/requirements-slow.txt
 	PYTHONPATH=tests $(BIN)/python -m fuzz.guided --seconds 60
 
 check: test  ## the same as test

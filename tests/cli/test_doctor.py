@@ -36,7 +36,7 @@ def test_machine_that_can_serve_passes(command: Any) -> None:
     assert code == 0 and {result for result, _ in found.values()} <= {"ok", "missing"}
     assert found["data directory"] == ("ok", "faradisc-data does not exist yet and can be created")
     assert "is free" in found["port"][1] and "botocore" in found["libraries"][1]
-    assert "extra plan" in found and "extra dev" not in found
+    assert "extra plan" in found and "extra vectors" in found
 
 
 def test_text_has_a_line_for_each_check(command: Any) -> None:

@@ -5,7 +5,7 @@
 
 Each target runs in its own process with limits on memory (2 GB), on the length of an input and on its time;
 exceeding one is a failure, and libFuzzer stores the input in crash-*.
-Needs atheris: pip install -e '.[dev,fuzz]' (Linux, wheels up to the Python it names).
+Needs atheris: pip install -r tests/requirements-slow.txt (Linux, wheels up to the Python it names).
 """
 
 from __future__ import annotations

@@ -26,8 +26,6 @@ Result = Literal["ok", "missing", "failed"]
 FREE_BYTES_MIN = 1 << 30
 OPEN_FILES_MIN = 1024
 PROBE_S = 3.0
-DEVELOPMENT = frozenset({"dev", "fuzz", "examples"})
-"""Extras that only work on this project needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ def _libraries() -> Iterator[DoctorCheck]:
             "libraries", "failed", "faradisc is not installed as a package. Run: pip install faradisc"
         )
         return
-    for extra in ("", *sorted(set(extras) - DEVELOPMENT)):
+    for extra in ("", *sorted(extras)):
         wanted = [
             each
             for each in required
