@@ -31,5 +31,5 @@ def test_every_stored_input_has_a_target() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_coverage_guided_fuzzing_runs(name: str) -> None:
-    pytest.importorskip("atheris", reason="atheris has no wheel here; pip install -r tests/requirements-slow.txt")
+    pytest.importorskip("atheris", reason="it needs: pip install -r tests/requirements-slow.txt")
     run_target(name, runs=RUNS.get(name, RUNS_OTHERS))
