@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from faradisc.tools.console.copies import copy_card
 from faradisc.tools.console.drawing import TableReads, drawing_of, placed, proposals
 from faradisc.tools.console.pages.advice import call_of
 from faradisc.tools.console.sample import items, request
@@ -101,6 +102,21 @@ def test_one_server_alone_is_a_drawing_too() -> None:
     drawing = topology([], {}, [], "http://localhost:8000", "us-east-1")
     assert [len(cards) for cards in drawing.columns.values()] == [1, 1, 1]
     assert [(arrow.start, arrow.end) for arrow in drawing.arrows] == [("r:us-east-1", "n:"), ("n:", "p:")]
+
+
+def test_a_copy_is_a_store_with_how_far_it_is() -> None:
+    copy = {"role": "primary", "place": "s3://b/p", "lag_s": 0.25, "number": 7, "time_ns": 0, "fault": ""}
+    drawing = topology([], {}, [], "http://localhost:8000", "us-east-1", copy=copy)
+    own, copied = drawing.columns["Stores"]
+    assert (copied.title, copied.style, copied.lines[0]) == ("Copy at s3://b/p", "ok", ("behind", "0.2 s"))
+    assert copied.lines[2] == ("last segment", "none since the start")
+    assert (drawing.arrows[-1].start, drawing.arrows[-1].end) == (own.id, copied.id)
+    assert copy_card({**copy, "lag_s": 11}).style == "late"
+    standby = copy_card(
+        {**copy, "role": "standby", "late_s": 1, "fault": "It is away.", "time_ns": 1_700_000_000 * 10**9}
+    )
+    assert (standby.title, standby.style, standby.note) == ("Follows s3://b/p", "bad", "It is away.")
+    assert standby.lines[2] == ("last segment", "2023-11-14 22:13:20Z")
 
 
 @pytest.mark.parametrize(

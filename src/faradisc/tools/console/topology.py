@@ -1,6 +1,6 @@
 """Servers, places and regions as one drawing: who serves, where tables are, what waits between regions. Pure.
 
-The documents are those of the admin pages nodes, places and replication (docs/guide/administration.md).
+The documents are those of the admin pages nodes, places, replication and copy (docs/guide/administration.md).
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from faradisc.tools.console.copies import copy_card
 from faradisc.tools.console.drawing import Arrow, Card, Drawing
 from faradisc.tools.console.values import size_text, visible
 
@@ -22,8 +23,10 @@ def topology(
     links: Sequence[Mapping[str, Any]],
     endpoint: str,
     region: str,
+    *,
+    copy: Mapping[str, Any] | None = None,
 ) -> Drawing:
-    """Returns the drawing. endpoint, region: what the console is connected to."""
+    """Returns the drawing. endpoint, region: what the console is connected to. copy: the server's, if any."""
     drawing = Drawing({"Regions": _regions(links, region), "Servers": [], "Stores": []})
     servers, stores = drawing.columns["Servers"], drawing.columns["Stores"]
     for node in nodes:
@@ -69,6 +72,9 @@ def topology(
         for target in each["moving"]["to"]:
             label = f"{each['table']} {each['moving']['done']:.0%}"
             drawing.arrows.append(Arrow(f"p:{each['places'][0]}", f"p:{target}", visible(label), "late"))
+    if copy:
+        stores.append(copy_card(copy))
+        drawing.arrows += [Arrow(stores[0].id, "c:", style=stores[-1].style)]
     drawing.arrows += _links(links)
     return drawing
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from nicegui import ui
 
+from faradisc.tools.console.copies import copy_of
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.messages import confirmed, guarded
 from faradisc.tools.console.parts import Diagram, heading, note, plain_table
@@ -30,14 +31,17 @@ async def servers_page(session: Session) -> None:
     shown: list[Any] = []
 
     async def draw() -> None:
-        nodes, places, links = await asyncio.gather(
-            session.endpoint.admin("nodes"), _places(session), session.endpoint.admin("replication")
+        nodes, places, links, copy = await asyncio.gather(
+            session.endpoint.admin("nodes"),
+            _places(session),
+            session.endpoint.admin("replication"),
+            copy_of(session),
         )
-        found = [nodes, places, links]
+        found = [nodes, places, links, copy]
         if found == shown:
             return
         shown[:] = found
-        diagram.show(topology(nodes, places, links, session.url or "", session.region))
+        diagram.show(topology(nodes, places, links, session.url or "", session.region, copy=copy))
         links_box.clear()
         with links_box:
             _links(session, links, draw)

@@ -9,6 +9,7 @@ from typing import Any
 from nicegui import ui
 
 from faradisc.tools.console import sample
+from faradisc.tools.console.copies import copy_card, copy_of
 from faradisc.tools.console.definition import NewTable
 from faradisc.tools.console.definition_view import make_with
 from faradisc.tools.console.endpoint import Failure
@@ -63,6 +64,7 @@ def _named_table() -> None:
 
 async def _health(session: Session, names: list[str], box: ui.column) -> None:
     endpoint, notes = session.endpoint, []
+    copy = await copy_of(session)
     tables, ringing, behind = await asyncio.gather(
         table_health(endpoint, names), alarms(endpoint), lagging(endpoint, names), return_exceptions=True
     )
@@ -82,6 +84,11 @@ async def _health(session: Session, names: list[str], box: ui.column) -> None:
             _tile("Throttled in the last hour", f"{total:,.0f}", "throttled" if total else "ok", "requests")
             _tile("Alarms", f"{len(bells):,}", "alarm" if bells else "ok", "that are on")
             _tile("Consumers behind", f"{len(late):,}", "late" if late else "ok", "shards")
+            if copy:
+                card = copy_card(copy)
+                notes += [card.note] if card.note else []
+                state = "alarm" if card.style == "bad" else card.style
+                _tile(card.title, card.lines[0][1], state, "behind")
         if not isinstance(tables, BaseException) and tables:
             heading("Busiest tables of the last hour")
             with ui.element("div").classes("sheet"):
