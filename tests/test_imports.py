@@ -1,6 +1,7 @@
 """The house stands: imports go downwards only, the pure parts are pure, one file asks for time and chance.
 
-What it proves: that the order of layers in ARCHITECTURE.md is the order of the code. Why from the syntax
+What it proves: that the order of layers in ARCHITECTURE.md is the order of the code, and that no module is
+longer than can be read at once. Why from the syntax
 trees: a test that imports would miss what a function imports when it runs.
 """
 
@@ -50,6 +51,7 @@ ROWS = (
     ("services.cloudwatch", "services.iam"),
     ("services.autoscaling",),
     ("services.other_services",),
+    ("background",),
     ("database", "tools.seeding", "tools.advisor"),
     ("streams", "tools.transfer", "tools.console", "tools.migrating"),
     ("tools.mcp",),
@@ -113,6 +115,10 @@ ASKING_FOR_TIME_OR_CHANCE = frozenset(
 )
 ASKING_WITHOUT_ARGUMENT = frozenset({"random.Random", "time.gmtime", "time.strftime"})
 """Harmless with an argument, such as a seed or a time."""
+
+
+LINES_MAX = 450
+"""A longer module has more than one responsibility: give the second one a module with its name."""
 
 
 def package_of_name(name: str) -> str:
@@ -225,6 +231,11 @@ def test_imports_go_downwards(package: str) -> None:
         if RANK[name] >= RANK[package]
     ]
     assert climbing == []
+
+
+def test_no_module_is_long() -> None:
+    lengths = {str(file.relative_to(ROOT)): len(file.read_text().splitlines()) for file in FILES}
+    assert {name: lines for name, lines in lengths.items() if lines > LINES_MAX} == {}
 
 
 def test_storage_knows_nothing_of_items() -> None:

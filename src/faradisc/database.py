@@ -11,20 +11,18 @@ from math import inf
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from faradisc import __version__
+from faradisc.background import DatabaseJobs
 from faradisc.capacity.resource_registry import ResourceRegistry
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
 from faradisc.engine.backups.periods import Periods
 from faradisc.engine.backups.registry import Backups
 from faradisc.engine.backups.restoring import Restores
 from faradisc.engine.backups.storage import BackupStorage, memory_backups
-from faradisc.engine.cluster.followed import Changed
-from faradisc.engine.derived.filling import FILLING_JOBS, Filling
 from faradisc.engine.derived.kinds import KINDS
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.service import ExchangeService
-from faradisc.engine.jobs.runner import Job, Workers
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
 from faradisc.engine.replication.group import Replicas
@@ -51,7 +49,7 @@ from faradisc.protocol.response import RequestIds
 from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices
-from faradisc.storage.api import Stale, Store
+from faradisc.storage.api import Store
 from faradisc.storage.figures import Measured, StoreFigures
 
 if TYPE_CHECKING:
@@ -149,11 +147,6 @@ class Settings:
     """Runs the reading and checking of a large request body on another thread; None: in this one."""
 
 
-async def no_work() -> bool:
-    """The step of a job whose lease says which node does something elsewhere."""
-    return False
-
-
 COMMON_SETTINGS = (
     *("account", "region", "per_region", "regions", "transition_ms", "shard_lifetime_s", "ttl_delay_s"),
     *("ttl_change_interval_s", "collection_bytes_max", "throughput", "throughput_tables", "restorable_lag_s"),
@@ -186,37 +179,8 @@ class Database:
         )
         backend.replicas.scaling = self.other_services.replica_scaling
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
-        self.administration = Administration(backend, self._sweeper, self.work)
-        """The operations of administrators."""
         self.checks = OnlineCheck(store, backend.clock, backend.backups.storage)
         """Checks of the whole database while it serves requests (`faradisc check --url`)."""
-        own: tuple[Job, ...] = (
-            Job("encryption", backend.encryption.step),
-            Job("deleted tables", catalog.tables.end_deletions),
-            Job("throughput", catalog.throughput.step),
-            Job("check", self.checks.step),
-            Job("counts and sizes", backend.sizes.step),
-        )
-        self._keeping_up = Workers(())
-        throughput = catalog.throughput.background
-        leased: tuple[Job, ...] = (
-            Job("partition splits", no_work, throughput.lead, throughput.follow),
-            Job("deleted rows", store.sweep),
-            Job("idempotency tokens", lambda: backend.tokens.forget_expired(backend.clock.now_ns())),
-            Job("stream retention", catalog.streams.step),
-            *(
-                Job(name, Filling(store, catalog, backend.clock, job).step)
-                for name, job in FILLING_JOBS.items()
-            ),
-            Job("expiry", self._sweeper.step),
-            Job("replication", backend.replicas.step),
-            Job("Kinesis delivery", backend.kinesis.step),
-            *self.other_services.jobs,
-            Job("exports and imports", backend.exchange.step, backend.exchange.taken, backend.exchange.lost),
-            Job("backups", backend.backups.step, backend.backups.taken, backend.backups.lost),
-            Job("restores", backend.restores.step),
-            Job("recovery periods", backend.periods.step),
-        )
         self.copy: CopyOfStore | None = None
         """The continuous copy that the store is copied to, or follows. Closed with the database."""
         self.places: Places | None = None
@@ -226,39 +190,14 @@ class Database:
             from faradisc.services.administration.places import Places  # noqa: PLC0415
 
             self.places = Places(places, catalog, backend.clock)
-            own += (Job("loads of the places", self.places.step),)
-            leased += (Job("moves of tables", self.places.mover.step, lost=self.places.mover.lost),)
-        cluster = self.cluster = backend.cluster
-        if cluster is not None:
-            jobs = self._jobs_of(cluster)
-            self._keeping_up = Workers(jobs)
-            own = (*jobs, *own)
-            cluster.add_followers(
-                backend.backups.follow,
-                backend.exchange.tasks.follow,
-                self.other_services.follow,
-                catalog.throughput.follow,
-                catalog.follower.refresh,  # last, so that the tables of all tasks are known
-            )
-            leased = tuple(map(cluster.leased, leased))
+        self.cluster = backend.cluster
         self.engine: Store = store
         """The store without what is around it."""
-        self._workers = Workers((*own, *leased))
-
-    def _jobs_of(self, cluster: Cluster) -> tuple[Job, ...]:
-        """Returns the jobs by which a node knows of the others."""
-        # Few stores are shared.
-        from faradisc.engine.throughput.shared_admission import SharedAdmission  # noqa: PLC0415
-        from faradisc.engine.throughput.shared_metrics import SharedMetrics  # noqa: PLC0415
-
-        throughput = self.backend.catalog.throughput
-        admission = SharedAdmission(self.backend.store, cluster.nodes, throughput.tables)
-        SharedMetrics(cluster.broadcast, throughput.registry, throughput.registries)
-        return (
-            Job("other nodes", cluster.step),
-            Job("shared admission", admission.step),
-            Job("shared metrics", cluster.broadcast.step),
-        )
+        background = DatabaseJobs(backend, self._sweeper, self.checks, self.other_services, self.places)
+        self.work, self.keep_up = background.step, background.keep_up
+        """Each runs steps of background jobs, and returns False when there was nothing to do."""
+        self.administration = Administration(backend, self._sweeper, self.work)
+        """The operations of administrators."""
 
     @classmethod
     async def open(
@@ -400,27 +339,6 @@ class Database:
 
     async def yield_control(self) -> None:
         await self.settings.yield_control()
-
-    async def work(self) -> bool:
-        """Runs one bounded step of each background job. Returns False when there was nothing to do.
-
-        Called repeatedly by the server's loop, by the in-process client between its requests, and by
-        simulations.
-        """
-        try:
-            return await self._workers.step()
-        except Stale:
-            await self.backend.catalog.follower.refresh()
-            return True
-        except Changed:
-            if self.cluster is not None:
-                await self.cluster.follow()
-            return True
-
-    async def keep_up(self) -> bool:
-        """Runs the jobs by which a node knows of the others, if they are due. `work` does too; a server calls
-        this as well, so that a long step does not make the others take it for dead."""
-        return await self._keeping_up.step()
 
     async def expire_now(self) -> int:
         """Deletes every item that has expired by the clock, without `ttl_delay_s`. Returns their number."""

@@ -139,7 +139,7 @@ def test_bulk_operations_and_replicas_exclude_each_other(
             TableName=TABLE, ReplicaUpdates=[{"Create": {"RegionName": EU}}]
         )
         monkeypatch.setattr(local.database.backend.exchange, "step", _nothing)
-        monkeypatch.setattr(local.database, "_workers", _Idle())
+        monkeypatch.setattr(local.database, "work", _nothing)
         start()
         with pytest.raises(Exception, match="A bulk operation of the table is in progress"):
             create()
@@ -152,8 +152,3 @@ def test_bulk_operations_and_replicas_exclude_each_other(
 
 async def _nothing() -> bool:
     return False
-
-
-class _Idle:
-    async def step(self) -> bool:
-        return False

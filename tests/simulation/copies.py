@@ -126,7 +126,7 @@ class CopyServer:
                     return False
             except BucketError:
                 return False
-            self.store.after_sync = self.copier.after_sync
+            self.store.disk.after_sync = self.copier.after_sync
         return True
 
     def write(self) -> None:
@@ -171,7 +171,7 @@ class CopyServer:
 
     def abandon(self) -> None:
         if self.store is not None:
-            self.store.after_sync = None
+            self.store.disk.after_sync = None
             if self.copier is not None:
                 self.copier.release()
             run(self.store.close())
@@ -286,6 +286,6 @@ def promote(
         return copier
     run(follower.store.close())
     server.store = copier.source = open_rocks(server.directory, durability="inline", keep_log=True)
-    server.store.after_sync = copier.after_sync
+    server.store.disk.after_sync = copier.after_sync
     server.copier = copier
     return None

@@ -181,10 +181,10 @@ def _repaired(directory: Path) -> dict[str, Any]:
 def _check_shared(settings: ServerSettings, *, repair: bool) -> dict[str, Any]:
     from faradisc.errors import StorageError  # noqa: PLC0415
 
-    directory = settings.directory if settings.has_directory else None
+    directory = settings.where.directory if settings.where.has_directory else None
     try:
         with opened_shared(settings) as (store, run), _alone(store, run) if repair else nullcontext():
-            return {"place": settings.place, **_checked(store, run, directory, repair=repair)}
+            return {"place": settings.where.words, **_checked(store, run, directory, repair=repair)}
     except StorageError as error:
         _fail(str(error))
 

@@ -32,7 +32,9 @@ def config(context: click.Context, /, *, all_: bool, format_: str, **values: Any
     for each in SETTINGS:
         if all_ or format_ == "json" or sources[each.name] != "default":
             value = (
-                settings.place if each.name == "store" and settings.store else getattr(settings, each.name)
+                settings.where.words
+                if each.name == "store" and settings.store
+                else getattr(settings, each.name)
             )
             shown.append((each.option.removeprefix("--"), value, sources[each.name]))
     if format_ == "json":

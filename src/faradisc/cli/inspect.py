@@ -108,7 +108,7 @@ def _opened(settings: ServerSettings | None, directory: Path) -> Iterator[tuple[
 
     if settings is not None:
         with opened_shared(settings) as (shared, run_shared):
-            yield settings.place, shared, run_shared
+            yield settings.where.words, shared, run_shared
         return
     version = data_format.found(directory)
     with read_only_rocks(directory) as store:

@@ -276,7 +276,7 @@ def banner(settings: ServerSettings, port: int) -> str:
         f"Faradisc {__version__}, compatible with Amazon DynamoDB, is ready.\n"
         f"  endpoint  {url}\n"
         f"  region    {settings.region} (account {settings.account}{apart})\n"
-        f"  data      {settings.place}\n"
+        f"  data      {settings.where.words}\n"
         f"  units     {_throughput(settings)}\n"
         f"  try       {any_key}aws dynamodb list-tables --region {settings.region} --endpoint-url {url}\n"
         f'  Python    boto3.client("dynamodb", "{settings.region}", endpoint_url="{url}"{any_keys})\n'

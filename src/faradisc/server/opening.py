@@ -96,7 +96,7 @@ async def _copying(
     copier.source = store
     copying = Copying(copier, on_lost)
     await copying.begin(needed=bool(settings.copy_sync or settings.copy_lease))
-    store.after_sync = copier.after_sync
+    store.disk.after_sync = copier.after_sync
     return copying
 
 
@@ -106,7 +106,7 @@ async def served(
     """Opens the database in a store. Raises StorageError, SettingsError."""
     return await kind.open(
         store,
-        places=store if settings.has_places else None,  # type: ignore[arg-type]
+        places=store if settings.where.has_places else None,  # type: ignore[arg-type]
         settings=Settings(
             **{name: getattr(settings, name) for name in _SHARED_SETTINGS},
             faults=_faults(settings),
@@ -160,7 +160,7 @@ def _kinesis(settings: ServerSettings) -> Sender | None:
 
 def locations_of(settings: ServerSettings) -> Locations | None:
     """Returns the buckets of exports and imports; none by default when the data is in memory."""
-    logs = None if settings.memory else settings.directory / "logs"
+    logs = None if settings.memory else settings.where.directory / "logs"
     if settings.s3_endpoint:
         if find_spec("boto3") is None:
             raise SettingsError("--s3-endpoint needs a library: pip install 'faradisc[exchange]'.")
@@ -170,9 +170,9 @@ def locations_of(settings: ServerSettings) -> Locations | None:
 
         logs = logs or Path(tempfile.mkdtemp(prefix="faradisc-logs-"))
         return Locations(S3Storage(settings.s3_endpoint), logs)
-    if not settings.s3_root and (settings.memory or not settings.has_directory):
+    if not settings.s3_root and (settings.memory or not settings.where.has_directory):
         return None
-    return directories(settings.s3_root or settings.directory / "s3", logs)
+    return directories(settings.s3_root or settings.where.directory / "s3", logs)
 
 
 def _storage(settings: ServerSettings) -> BackupStorage:
@@ -187,12 +187,12 @@ def _storage(settings: ServerSettings) -> BackupStorage:
         return memory_backups()
     if settings.backup_bucket:
         return s3_backups(settings.s3_endpoint, settings.backup_bucket)
-    if not settings.has_directory:
+    if not settings.where.has_directory:
         return NoBackupStorage(
             "Backups need a place that all servers share: start each of them with --data-dir or "
             "--backup-bucket."
         )
-    return directory_backups(settings.directory / BACKUPS_DIRECTORY, blocking=True)
+    return directory_backups(settings.where.directory / BACKUPS_DIRECTORY, blocking=True)
 
 
 async def _open_store(settings: ServerSettings) -> Store:
@@ -222,20 +222,20 @@ async def open_shared(settings: ServerSettings, *, create: bool = True) -> Store
     from faradisc.storage.postgres.store import open_postgres, open_private  # noqa: PLC0415
 
     store: Store
-    if settings.has_places:
+    if settings.where.has_places:
         store = await _open_places(settings, create=create)
-    elif settings.is_private_postgres:
+    elif settings.where.is_private_postgres:
         store = await open_private(Path(settings.store.partition(":")[2]), create=create)
     elif is_sharded(settings.store):
         store = await open_sharded(settings.store, create=create)
     else:
         store = await open_postgres(settings.store, create=create)
-    if create and settings.has_directory:
+    if create and settings.where.has_directory:
         try:
-            settings.directory.mkdir(parents=True, exist_ok=True)  # of backups
+            settings.where.directory.mkdir(parents=True, exist_ok=True)  # of backups
         except OSError as error:
             await store.close()
-            raise SettingsError(f"{settings.directory} cannot be created: {error.strerror}.") from error
+            raise SettingsError(f"{settings.where.directory} cannot be created: {error.strerror}.") from error
     return store
 
 
@@ -243,12 +243,12 @@ async def _open_places(settings: ServerSettings, *, create: bool) -> Store:
     from faradisc.storage.postgres.joining import Named, named, open_places  # noqa: PLC0415 - few servers
     from faradisc.storage.postgres.store import join_private  # noqa: PLC0415
 
-    if not settings.is_private_postgres:
-        more = None if settings.store_file is None else lambda: _addresses_now(settings)
-        return await open_places([named(each) for each in settings.addresses], create=create, more=more)
+    if not settings.where.is_private_postgres:
+        more = None if settings.where.store_file is None else lambda: _addresses_now(settings)
+        return await open_places([named(each) for each in settings.where.addresses], create=create, more=more)
     joined: list[Named] = []
     try:
-        for directory in settings.private_directories:
+        for directory in settings.where.private_directories:
             joined.append(Named(*await join_private(directory, create=create)))
     except BaseException:
         for each in joined:
@@ -261,6 +261,6 @@ async def _open_places(settings: ServerSettings, *, create: bool) -> Store:
 def _addresses_now(settings: ServerSettings) -> list[str]:
     """Returns what the file of the places names; nothing while it cannot be read."""
     try:
-        return settings.addresses
+        return settings.where.addresses
     except SettingsError:
         return []

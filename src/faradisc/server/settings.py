@@ -7,16 +7,15 @@ and `FARADISC_DATA_DIR` in the environment; the command line wins.
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, fields
 from math import inf
-from pathlib import Path
 
 from faradisc.addresses import http_address
 from faradisc.engine.tables.late import check_lags, parse_lags
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.limits import TTL_DELAY_S
+from faradisc.server.data_place import DATA_DIR, DataPlace
 from faradisc.server.setting import (
     CLOCK,
     COMMON,
@@ -42,13 +41,9 @@ TIME_SCALE_MAX = 86_400
 SECONDS_MAX = 3_155_760_000
 LAG_MS_MAX = 86_400_000
 REGION = r"[a-z][a-z0-9-]{0,62}"
-PRIVATE_PLACES_MAX = 16
 PROCESSES_MAX = 256
 COPY_LAG_MAX_S = 3600
 COPY_LEASE_MIN_S = 3
-
-
-_DATA_DIR = "faradisc-data"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +52,7 @@ class ServerSettings:
     port: int = setting(8000, "Port to listen on; 0 takes any free one.", COMMON)
     port_file: str = setting("", "File to write the port to, once the server is ready.", FILES)
     data_dir: str = setting(
-        _DATA_DIR,
+        DATA_DIR,
         "Directory that holds the data, or with --store only backups, buckets and logs; created if missing.",
         COMMON,
     )
@@ -340,12 +335,12 @@ class ServerSettings:
             raise SettingsError(f"--processes is a number from 1 to {PROCESSES_MAX}.")
         if self.processes > 1 and (not self.store or self.record_trace):
             raise SettingsError("--processes needs --store, and excludes --record-trace.")
-        if self.store:
-            self._check_store()
-        elif self.places != 1:
-            raise SettingsError("--places needs --store postgres:DIRECTORY.")
-        if not self.memory and not self.data_dir:
-            raise SettingsError("The data directory has no name; give --data-dir one, or use --memory.")
+        self.where.check()
+        if self.store and (self.virtual_clock or self.time_scale != 1):
+            raise SettingsError(
+                "Servers with --store follow the machine's clock: --virtual-clock and --time-scale need "
+                "a data directory or --memory."
+            )
 
     def _check_copy(self) -> None:
         """Raises SettingsError."""
@@ -375,94 +370,9 @@ class ServerSettings:
         return self.per_region or bool(self.regions)
 
     @property
-    def has_directory(self) -> bool:
-        """Whether backups, buckets and logs have a directory. Several servers over one PostgreSQL need one
-        that all of them share, so it has to be named."""
-        return not self.store or self.is_private_postgres or self.data_dir != _DATA_DIR
-
-    @property
-    def directory(self) -> Path:
-        """The directory of the data, or of backups, buckets and logs only."""
-        if self.is_private_postgres and self.data_dir == _DATA_DIR:
-            return Path(self.store.partition(":")[2], "files")
-        return Path(self.data_dir)
-
-    @property
-    def place(self) -> str:
-        """Where the data is, for people: without a password."""
-        if self.memory:
-            return "in memory, gone at the end"
-        if self.is_private_postgres:
-            return f"PostgreSQL in {os.path.abspath(self.store.partition(':')[2])}"
-        if self.store:
-            shown = [each.partition("://")[2].rpartition("@")[2].partition("?")[0] for each in self.addresses]
-            return f"PostgreSQL at {', '.join(shown)}"
-        return os.path.abspath(self.data_dir)
-
-    def _check_store(self) -> None:
-        """Raises SettingsError."""
-        if self.memory:
-            raise SettingsError("Choose either --memory, which keeps nothing, or --store.")
-        if self.virtual_clock or self.time_scale != 1:
-            raise SettingsError(
-                "Servers with --store follow the machine's clock: --virtual-clock and --time-scale need "
-                "a data directory or --memory."
-            )
-        if self.is_private_postgres:
-            if not 1 <= self.places <= PRIVATE_PLACES_MAX:
-                raise SettingsError(f"--places is a number from 1 to {PRIVATE_PLACES_MAX}.")
-            return
-        if self.places != 1:
-            raise SettingsError("--places is for --store postgres:DIRECTORY; otherwise name each PostgreSQL.")
-        found = self.addresses
-        if not found or not all(each.startswith(("postgresql://", "postgres://")) for each in found):
-            raise SettingsError(
-                "--store is postgresql://user@host/database, several of them, a file with one on each line, "
-                "or postgres:DIRECTORY for a private PostgreSQL."
-            )
-
-    @property
-    def store_file(self) -> Path | None:
-        """The file that names the places, if `store` is one."""
-        if not self.store or "://" in self.store or self.is_private_postgres:
-            return None
-        return Path(self.store)
-
-    @property
-    def addresses(self) -> list[str]:
-        """The PostgreSQLs that are not private, home first. Raises SettingsError."""
-        if self.store_file is None:
-            return self.store.split()
-        try:
-            lines = self.store_file.read_text().splitlines()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise SettingsError(f"--store {self.store!r} is no address, and no file: {reason}.") from error
-        return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
-
-    @property
-    def has_places(self) -> bool:
-        """Whether the store has, or may get, several places."""
-        return bool(
-            (self.is_private_postgres and len(self.private_directories) > 1)
-            or self.store_file is not None
-            or len(self.store.split()) > 1
-        )
-
-    @property
-    def private_directories(self) -> list[Path]:
-        """The directories of private PostgreSQLs, that of home first, with those that were used before."""
-        home = Path(self.store.partition(":")[2])
-        count = self.places
-        while (home / f"place-{count}").exists():
-            count += 1
-        return [home, *(home / f"place-{number}" for number in range(1, count))]
-
-    @property
-    def is_private_postgres(self) -> bool:
-        """Whether `store` names a directory."""
-        scheme, _, rest = self.store.partition(":")
-        return scheme == "postgres" and bool(rest) and not rest.startswith("//")
+    def where(self) -> DataPlace:
+        """Where the data is."""
+        return DataPlace(self.store, self.places, self.data_dir, self.memory)
 
 
 _KINDS: dict[str, type] = {"str": str, "int": int, "float": float, "bool": bool}

@@ -196,7 +196,7 @@ class Standby:
 async def open_standby(settings: ServerSettings, clock: Clock, progress: Callable[[str], None]) -> Standby:
     """Restores the copy into an empty data directory, and opens it. Raises SettingsError, StorageError."""
     place = place_of(settings.follow, settings.s3_endpoint)
-    directory = settings.directory
+    directory = settings.where.directory
     try:
         if known_point(directory) is None or (directory / RESTORING_FILE).exists():
             progress(f"restoring {place.shown} into {directory}")

@@ -11,29 +11,27 @@ Invariants:
 2. A part's state in memory equals the stored one, or the part is not in `_parts`; a log entry and the
    state that counts it are in the same WriteBatch.
 3. `_seen` has the versions as stored now: every write empties it.
-4. After a failed write or sync `_failure` is set and no write is attempted again.
-5. For a part that is not in `_unlogged`, everything that the write-ahead log builds on is in the log or in
+4. After a failed write or sync `disk.failure` is set and no write is attempted again.
+5. For a part that is not in `disk.unlogged`, all that the write-ahead log builds on is in the log or in
    tables, so a crash cannot lose it.
 
 Reads are calls into RocksDB of a few microseconds in the event loop's own thread; only syncs, which wait for
 the disk, run in another.
 
-Longer than other modules: one class, because every write has to keep all of the invariants.
+What is on disk, and the waiting for it, is rocks_disk.py.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from rocksdict import Rdict, RdictIter, WriteBatch, WriteOptions
 
-from faradisc.clock import stopwatch_s
 from faradisc.errors import StorageError
 from faradisc.storage.api import (
     EMBEDDED_SLOTS,
@@ -41,19 +39,18 @@ from faradisc.storage.api import (
     Closed,
     Conflict,
     Epochs,
-    IOFailed,
     Keys,
     Part,
     ReadOnlyStore,
     Row,
 )
-from faradisc.storage.durability import Durability, GroupedSync, InlineSync
-from faradisc.storage.figures import StoreFigures, SyncTimes
+from faradisc.storage.figures import StoreFigures
 from faradisc.storage.format import unwritable
+from faradisc.storage.rocks_disk import RocksDisk
 from faradisc.storage.rocks_figures import figures
 from faradisc.storage.rocks_files import BLOCK_CACHE_BYTES, open_files, translated
 from faradisc.storage.rocks_view import LiveReader, PartState, RocksSnapshot, pack_state, unpack_version
-from faradisc.storage.sync_record import Position, SyncRecord
+from faradisc.storage.sync_record import SyncRecord
 
 SEEN_KEYS_MAX = 4096
 _UNLOGGED = WriteOptions()
@@ -84,25 +81,10 @@ class RocksStore(LiveReader):
         store. log_all: commits that are not durable are in the log too, for a copy that is made of it."""
         super().__init__(db)
         self._closed = False
-        self._version = db.latest_sequence_number()
-        """Version of the newest commit written."""
-        driver = InlineSync if durability == "inline" else GroupedSync
-        self._sync = sync or db.flush_wal
         self._record = record
         self._log_all = log_all
-        self.synced_sequence = db.latest_sequence_number()
-        """RocksDB's sequence number of the last change that is known to be on disk. With a record only."""
-        self.after_sync: Callable[[int], None] | None = None
-        """Called in the thread of a sync, with the sequence number that it covers, before any commit of it is
-        answered. An error that it raises is a failed sync: nothing of it is answered."""
-        self._sync_times = SyncTimes()
-        self._logged: int | None = None
-        """Sequence number of the newest change that is in the log; None if the newest of all is."""
-        self._durability: Durability = driver(self._begin_sync, self._fail, self._version)
-        self._flushes: Durability = driver(lambda: flush or db.flush, self._fail, self._version)
-        self._failure: StorageError | None = None
-        self._unlogged: dict[Part, int] = {}
-        """By part: the newest commit that was not durable, unless a flush by this store covers it."""
+        self.disk = RocksDisk(db, durability, sync, flush, record)
+        """What of the commits is on disk. `disk.written` is the version of the newest commit."""
         self._seen: dict[bytes, int] = {}
         """Versions by physical key, read `for_update` since the last write, so that checks need no second
         read."""
@@ -111,7 +93,7 @@ class RocksStore(LiveReader):
 
     def _load(self, part: Part) -> PartState:
         loaded = super()._load(part)
-        loaded.deleted = self._version  # earlier deletes are unknown, so assume the latest version
+        loaded.deleted = self.disk.written  # earlier deletes are unknown, so assume the latest version
         return loaded
 
     # --- Reads -----------------------------------------------------------------------------------
@@ -140,8 +122,8 @@ class RocksStore(LiveReader):
                 seen.clear()
             for key, row in zip(keys, rows, strict=True):
                 seen[prefix + key] = 0 if row is None else row[0]
-        elif self._version > self._durability.synced or self._unlogged:
-            await self._show_of((part,), self._newest(rows, self._part(part)))
+        elif (disk := self.disk).written > disk.log.synced or disk.unlogged:
+            await disk.show_of((part,), self._newest(rows, self._part(part)))
         return rows
 
     async def range(
@@ -157,23 +139,23 @@ class RocksStore(LiveReader):
     ) -> list[tuple[bytes, Row]]:
         known = self._part(part)
         page = self._read_page(known, lo, hi, limit=limit, reverse=reverse, max_bytes=max_bytes)
-        if self._version > self._durability.synced or self._unlogged:
-            await self._show_of((part,), max([known.deleted, *(row[0] for _, row in page)]))
+        if self._is_behind():
+            await self.disk.show_of((part,), max([known.deleted, *(row[0] for _, row in page)]))
         return page
 
     async def read_many(self, keys: Keys, *, epochs: Epochs = None, loose: bool = False) -> list[Row | None]:
         # A consistent view without a snapshot: nothing suspends between the first and the last read.
         rows = [self._read_row(self._part(part).rows + key) for part, key in keys]
-        if self._version > self._durability.synced or self._unlogged:
+        if self._is_behind():
             pairs = zip(keys, rows, strict=True)
             newest = max((self._newest([row], self._part(key[0])) for key, row in pairs), default=0)
-            await self._show_of([part for part, _ in keys], newest)
+            await self.disk.show_of([part for part, _ in keys], newest)
         return rows
 
     async def log(self, part: Part, after: int, limit: int) -> list[tuple[int, bytes]]:
         entries = self._read_log(self._part(part), after, limit)
-        if entries and (self._version > self._durability.synced or self._unlogged):
-            await self._show_of((part,), entries[-1][0])
+        if entries and (self._is_behind()):
+            await self.disk.show_of((part,), entries[-1][0])
         return [(sequence, entry) for _, sequence, entry in entries]
 
     async def usage(self, part: Part) -> tuple[int, int]:
@@ -214,88 +196,43 @@ class RocksStore(LiveReader):
         """Returns the newest version that `rows` show."""
         return max((part.deleted if row is None else row[0] for row in rows), default=0)
 
-    async def _show(self, version: int) -> None:
-        """Waits until everything up to a version is durable, before it is shown."""
-        if version > self._durability.synced:
-            await self._wait(self._durability, version)
-
-    async def _wait(self, durability: Durability, version: int) -> None:
-        """Waits for the sync of a version that is not synced. Raises the error that prevents it."""
-        if self._failure is None:
-            await durability.wait(version)
-        if version > durability.synced:
-            raise self._write_error()
-
-    async def _show_of(self, parts: Iterable[Part], version: int) -> None:
-        """Waits until what was read in some parts is durable; unlogged commits need a flush."""
-        unlogged = self._unlogged.keys() & parts
-        if unlogged:
-            await self._wait_flushed(max([self._unlogged[part] for part in unlogged]))
-        await self._show(version)
-
-    async def _wait_flushed(self, version: int) -> None:
-        """Waits until tables have everything up to a version."""
-        if version > self._flushes.synced:
-            await self._wait(self._flushes, version)
-        self._unlogged = {
-            part: newest for part, newest in self._unlogged.items() if newest > self._flushes.synced
-        }
+    def _is_behind(self) -> bool:
+        """Whether something is written that may not be on disk yet."""
+        return self.disk.written > self.disk.log.synced or bool(self.disk.unlogged)
 
     async def flush(self) -> None:
         if self._closed:
             raise Closed
-        version = self._version
-        if self._unlogged:
-            await self._wait_flushed(max(self._unlogged.values()))
-        await self._show(version)
+        await self.disk.show_all(self.disk.written)
 
     async def wait_durable(self, version: int) -> None:
         if self._closed:
             raise Closed
-        version = min(version, self._version) if version else self._version
-        if version > self._durability.synced:
-            await self._wait(self._durability, version)
-
-    def _begin_sync(self) -> Callable[[], None]:
-        """Returns a function that syncs the log and then records how far it reached when this was called."""
-        if self._record is None:
-            return self._sync
-        sequence = self._db.latest_sequence_number() if self._logged is None else self._logged
-        return partial(self._sync_and_record, self._record, Position(sequence, self._version))
-
-    def _sync_and_record(self, record: SyncRecord, position: Position) -> None:
-        began = stopwatch_s()
-        self._sync()
-        self._sync_times.add(stopwatch_s() - began)
-        try:
-            record.write(position)
-        except OSError as error:
-            raise IOFailed(f"The record of what is synced cannot be written: {error}") from error
-        self.synced_sequence = max(self.synced_sequence, position.sequence)
-        if self.after_sync is not None:
-            self.after_sync(position.sequence)
+        newest = self.disk.written
+        await self.disk.show(min(version, newest) if version else newest)
 
     # --- Writes ----------------------------------------------------------------------------------
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
-        if self._failure is not None:
-            raise self._write_error()
+        disk = self.disk
+        if disk.failure is not None:
+            raise disk.write_error()
         for batch in batches:
             if batch.checks:
                 conflict = self._first_conflict(batch)
                 if conflict is not None:
                     return conflict
-        version = self._version + 1
+        version = disk.written + 1
         write = WriteBatch(raw_mode=True)
-        logged = self._log_all or (durable and not (self._unlogged and self._builds_on_unlogged(batches)))
+        logged = self._log_all or (durable and not (disk.unlogged and self._builds_on_unlogged(batches)))
         try:
             answer = [self._collect(batch, write, version) for batch in batches]
             if write.is_empty():  # wait only for what its checks rely on
                 if durable:
-                    await self._show(self._version)
+                    await disk.show(disk.written)
                 return answer
             if not logged:
-                self._unlogged.update(dict.fromkeys([batch.part for batch in batches], version))
+                disk.unlogged.update(dict.fromkeys([batch.part for batch in batches], version))
             self._write(write, version, logged=logged)
         except BaseException:
             for batch in batches:
@@ -303,15 +240,15 @@ class RocksStore(LiveReader):
             raise
         if not logged:
             if durable:
-                await self._wait_flushed(version)
+                await disk.wait_flushed(version)
             return answer
         if not durable:
             return answer
-        waiting = self._durability.wrote(version)
+        waiting = disk.log.wrote(version)
         if waiting is not None:
             await waiting
-        if version > self._durability.synced:
-            raise self._write_error()
+        if version > disk.log.synced:
+            raise disk.write_error()
         return answer
 
     def _builds_on_unlogged(self, batches: Sequence[Batch]) -> bool:
@@ -320,7 +257,7 @@ class RocksStore(LiveReader):
         Such a state must not be in the log without these commits.
         """
         return any(
-            batch.part in self._unlogged and (batch.log or batch.items_delta or batch.bytes_delta)
+            batch.part in self.disk.unlogged and (batch.log or batch.items_delta or batch.bytes_delta)
             for batch in batches
         )
 
@@ -358,35 +295,36 @@ class RocksStore(LiveReader):
 
     def _write(self, write: WriteBatch, version: int, *, logged: bool = True) -> None:
         """Writes a batch, which RocksDB applies whole or not at all."""
+        disk = self.disk
         self._seen.clear()
-        before, self._version = self._version, version  # first, in case of an interrupt
+        before, disk.written = disk.written, version  # first, in case of an interrupt
         try:
             if logged:
                 self._db.write(write)
-                self._logged = None
+                disk.logged = None
             else:
-                if self._logged is None:
-                    self._logged = self._db.latest_sequence_number()
+                if disk.logged is None:
+                    disk.logged = self._db.latest_sequence_number()
                 self._db.write(write, _UNLOGGED)
         except Exception as error:
-            self._fail(error)  # raises errors that are not the disk's: the commit may be written then
-            self._version = before
+            disk.fail(error)  # raises errors that are not the disk's: the commit may be written then
+            disk.written = before
             raise translated(error) from error
 
     async def trim(self, part: Part, before: int) -> None:
-        if self._failure is not None:
-            raise self._write_error()
+        if self.disk.failure is not None:
+            raise self.disk.write_error()
         known = self._part(part)
         first = known.log
         end = known.log + max(min(before, known.last + 1), 0).to_bytes(8, "big")
         if self._holds(first, end):
             write = WriteBatch(raw_mode=True)
             write.delete_range(first, end)
-            self._write(write, self._version)
+            self._write(write, self.disk.written)
 
     async def clear(self, part: Part) -> None:
-        if self._failure is not None:
-            raise self._write_error()
+        if self.disk.failure is not None:
+            raise self.disk.write_error()
         known = self._part(part)
         write = WriteBatch(raw_mode=True)
         # A range delete slows later reads until compaction, so none is written for an empty range.
@@ -394,25 +332,27 @@ class RocksStore(LiveReader):
             if self._holds(first, end):
                 write.delete_range(first, end)
         write.delete(known.state)
-        version = self._version + 1
+        version = self.disk.written + 1
         self._write(write, version)
         self._parts.pop(part, None)
-        waiting = self._durability.wrote(version)
-        if waiting is not None:
-            await waiting
-        if version > self._durability.synced:
-            raise self._write_error()
+        await self.disk.show(version)
 
     async def now_ns(self) -> None:
         return None
 
     def figures(self) -> StoreFigures:
         """Returns sizes, work in the background and durations of syncs, for metrics."""
-        return figures(self._db, self._sync_times)
+        return figures(self._db, self.disk.sync_times)
 
     @property
     def failure(self) -> StorageError | None:
-        return None if isinstance(self._failure, Closed) else self._failure
+        failure = self.disk.failure
+        return None if isinstance(failure, Closed) else failure
+
+    @property
+    def synced_sequence(self) -> int:
+        """RocksDB's sequence number of the last change that is known to be on disk."""
+        return self.disk.sequence
 
     # --- Failure and close -----------------------------------------------------------------------
 
@@ -423,49 +363,32 @@ class RocksStore(LiveReader):
         """
         import ctypes  # noqa: PLC0415 - few processes are forks
 
-        self._failure = Closed()
+        self.disk.failure = Closed()
         self._closed = True
         # One reference too many: it is never closed, not even when this process ends.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._db))
-
-    def _fail(self, error: Exception) -> None:
-        """Fails the store: no later write is attempted, since it is unknown which bytes of the log are on
-        disk.
-
-        Raises the error itself if it is not the disk's: a signal handler can raise one anywhere.
-        """
-        if self._failure is None:
-            self._failure = error if isinstance(error, StorageError) else translated(error)
-
-    def _write_error(self) -> StorageError:
-        failure = self._failure
-        if failure is None or isinstance(failure, Closed):
-            return Closed()
-        return type(failure)(f"{failure}; the store refuses writes until it is opened again")
 
     async def close(self) -> None:
         """Syncs, ends all waiting commits, releases the directory. Never suspends."""
         if self._closed:
             return
         self._closed = True
-        self._durability.stop()
-        self._flushes.stop()
-        failed, self._failure = self._failure is not None, Closed()
+        complete = self.disk.stop()
         for snapshot in list(self._snapshots):
             snapshot.release()
         self._parts.clear()
         self._seen.clear()
         if self._record is not None:
             self._record.close()
-            if not failed:
+            if complete:
                 with suppress(Exception):  # on a full disk, for example: the log has all acknowledged commits
                     self._db.flush()  # so that the next start has no log to replay
-                    self.synced_sequence = self._db.latest_sequence_number()
+                    self.disk.sequence = self._db.latest_sequence_number()
         try:
             self._db.close()
         except Exception as error:
             # It is closed nevertheless. An earlier failure also fails the last flush, and was reported then.
-            if not failed:
+            if complete:
                 raise translated(error) from error
 
 

@@ -14,7 +14,7 @@ from faradisc.storage.rocks import RocksStore
 from faradisc.storage.rocks_files import open_files, translated
 from faradisc.storage.rocks_log import Commit, keys_of, replay
 from faradisc.storage.rocks_view import ROW
-from faradisc.storage.sync_record import Position, SyncRecord
+from faradisc.storage.sync_record import SyncRecord
 
 _SYSTEM = bytes(4)
 """First bytes of the names of the system's parts."""
@@ -49,10 +49,7 @@ class FollowingStore(RocksStore):
                 last = commits[-1].last
                 if self._db.latest_sequence_number() != last:
                     raise Corruption("the store does not continue where its copy does")
-                self._sync()
-                if self._record is not None:
-                    self._record.write(Position(last, last))
-                self.synced_sequence = self._version = self._durability.synced = last
+                self.disk.follow(last)
         except Exception as error:
             raise translated(error) from error
         return system

@@ -53,7 +53,8 @@ _log = logging.getLogger(__name__)
 class CopySource(Protocol):
     """What of a store is copied (storage/rocks.py)."""
 
-    synced_sequence: int
+    @property
+    def synced_sequence(self) -> int: ...
 
     def numbered_iterator(self) -> tuple[int, RdictIter]: ...
 

@@ -1,8 +1,7 @@
 """The catalog: makes, changes and deletes tables. tables.py finds them by name.
 
-All tables are in memory too (`Catalog.tables`). A change is visible in memory while its commit is on the way
-to the disk, since other requests run meanwhile; when the commit fails, the change is undone.
-table_lifecycle.py has the states of a table, catalog_store.py the stored rows.
+All tables are in memory too (`Catalog.tables`). table_lifecycle.py has the states of a table,
+catalog_store.py the stored rows, table_commits.py the commit of a change.
 
 A deleted table's rows are cleared when its deletion is accepted; its catalog row is deleted by the next
 commit of the catalog after the DELETING status has ended, or at the next start. Its stream is disabled in the
@@ -12,7 +11,6 @@ same commit and stays readable (engine/streams/registry.py).
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -21,19 +19,19 @@ from faradisc.engine.catalog_log import CatalogLog
 from faradisc.engine.jobs.walk import clear_parts
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.streams.reading import not_found, parse_arn
-from faradisc.engine.streams.registry import StreamedTable, Streams
+from faradisc.engine.streams.registry import Streams
 from faradisc.engine.streams.stream import Stream, StreamState
 from faradisc.engine.tables.catalog_follower import CatalogFollower
-from faradisc.engine.tables.catalog_store import CatalogStore, ResourceNumbers
+from faradisc.engine.tables.catalog_store import CatalogStore
 from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.derived import DerivedKind, Kinds, LiveParts, removed
 from faradisc.engine.tables.late import LateReads
 from faradisc.engine.tables.moments import Moments
 from faradisc.engine.tables.quotas import check_quotas
-from faradisc.engine.tables.state import UNASSIGNED, TableState
-from faradisc.engine.tables.table import Table, provisions_of
+from faradisc.engine.tables.state import TableState
+from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_commits import TableCommits
 from faradisc.engine.tables.table_lifecycle import (
-    being_updated,
     check_deletable,
     check_exists,
     new_table,
@@ -47,14 +45,10 @@ from faradisc.errors import (
     LimitExceededException,
     ResourceInUseException,
     ResourceNotFoundException,
-    StorageError,
-    ValidationException,
 )
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TABLES_MAX
-from faradisc.model.codec.keyspace import STREAMS_PART, parts_of
+from faradisc.model.codec.keyspace import STREAMS_PART
 from faradisc.storage.api import Batch, Stale, Store
-
-EPOCH_BYTES = 7
 
 
 class Catalog:
@@ -109,6 +103,14 @@ class Catalog:
             describe_lag_ms=describe_lag_ms,
         )
         self._rows = CatalogStore(store, self.log, self.tables.ended)
+        self._commits = TableCommits(
+            store,
+            entropy,
+            tables=self.tables,
+            rows=self._rows,
+            streams=self.streams,
+            throughput=self.throughput,
+        )
         self.follower = CatalogFollower(self.log, self.tables, self._rows)
 
     async def load(self) -> None:
@@ -185,9 +187,9 @@ class Catalog:
             check_quotas(
                 state, None, self.tables.by_name.values(), self.throughput.registry(namespace).config
             )
-            stream = self._new_stream(state, numbers)
+            stream = self._commits.new_stream(state, numbers)
             version = self.tables.ended.get((namespace, name), 0)
-            return await self._commit(state, version, numbers, stream)
+            return await self._commits.commit(state, version, numbers, stream)
 
         return await self._at_its_turn(attempt)
 
@@ -225,8 +227,8 @@ class Catalog:
             numbers = self._rows.unused_numbers()
             self.kinds.assign(state, numbers)
             start_index_deletions(state, now_ns + self.tables.transition_ns)
-            stream = self._new_stream(state, numbers)
-            updated = await self._commit_change(current, state, numbers, stream, also)
+            stream = self._commits.new_stream(state, numbers)
+            updated = await self._commits.commit_change(current, state, numbers, stream, also)
             self.throughput.prepare(updated.meter, raised, now_ns)
             await self._clear_removed(current, updated)
             return updated
@@ -292,7 +294,7 @@ class Catalog:
             state.status_until_ns = self._clock.now_ns() + self.tables.transition_ns
             state.stream = None
             numbers = self._rows.unused_numbers()
-            deleting = await self._commit_change(current, state, numbers, None, row_owner)
+            deleting = await self._commits.commit_change(current, state, numbers, None, row_owner)
             await self._clear(deleting)
             return deleting
 
@@ -324,7 +326,7 @@ class Catalog:
                     status_until_ns=0,
                     owner_job=None,
                     stream=None,
-                    epoch=self._new_epoch(),
+                    epoch=self._commits.new_epoch(),
                 )
                 for table in tables
             ]
@@ -354,91 +356,6 @@ class Catalog:
         if current is None or current.state.table_id != table.state.table_id:
             raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
         return current
-
-    def _new_stream(self, state: TableState, numbers: ResourceNumbers) -> StreamState | None:
-        """Assigns a stream to a table that has just enabled one; returns the stream's state."""
-        if state.stream is None or state.stream.resource != UNASSIGNED:
-            return None
-        streamed = StreamedTable(
-            state.namespace,
-            state.name,
-            state.region,
-            state.account,
-            state.key_schema,
-            {name: kind for name, kind in state.definitions if name in dict(state.key_schema)},
-            self.throughput.partition_bounds(state.table_id, state.name, provisions_of(state)[None]),
-        )
-        stream = self.streams.beginning(streamed, next(numbers), state.stream.view_type)
-        state.stream.resource = stream.resource
-        state.latest_stream_label = stream.label
-        return stream
-
-    # --- Commits ---
-
-    async def _commit_change(
-        self,
-        current: Table,
-        state: TableState,
-        numbers: ResourceNumbers,
-        stream: StreamState | None,
-        also: Batch | None,
-    ) -> Table:
-        """Commits a changed state, together with the end of the table's stream if the change disables it."""
-        before = current.state.stream
-        ended = self.streams.stream(before.resource) if before is not None and state.stream is None else None
-        async with ended.rolling if ended is not None else nullcontext():
-            stream = self.streams.ending(ended, current.state.sealing) if ended is not None else stream
-            return await self._commit(state, current.version, numbers, stream, also)
-
-    async def _commit(
-        self,
-        state: TableState,
-        version: int,
-        numbers: ResourceNumbers,
-        stream: StreamState | None,
-        also: Batch | None = None,
-    ) -> Table:
-        """Commits a table's state, together with the state of a stream that begins or ends, and `also`.
-
-        On a shared store the table gets another epoch, so that other nodes cannot use it without the change;
-        and this node not before the change is made. Raises Stale there when another node was faster.
-        """
-        if state.vector_indexes and self._store.shared:
-            raise ValidationException("Vector indexes are not supported by servers with --store")
-        further = [] if also is None else [also]
-        stream_before = None
-        if stream is not None:
-            further += self.streams.batches_for(stream)
-            stream_before = self.streams.state_of(stream.resource)
-            self.streams.put(stream)
-        before = self.tables.by_name.get((state.namespace, state.name))
-        state.epoch = self._new_epoch()
-        table = self.tables.put(state, 0)
-        if self._store.shared:
-            further += table.fences()
-            if stream is not None:  # so that a store of several places puts it beside the table
-                further.append(Batch(parts_of(stream.resource, 1)[0]))
-        failure: Exception | None = None
-        try:
-            new_version = await self._rows.commit(state, version, numbers, further)
-            if new_version is not None:
-                table.version = new_version
-                if stream is not None:
-                    await self.streams.committed(stream)
-                return table
-            failure = being_updated(state.name)
-            if self._store.shared:
-                failure = Stale()
-        except StorageError as error:
-            failure = error
-        if stream is not None:
-            self.streams.take_back(stream.resource, stream_before)
-        self.tables.put_back(table, before)
-        raise failure
-
-    def _new_epoch(self) -> int:
-        """Returns an epoch that no other change has; 0 on the store of one process, which has no epochs."""
-        return int.from_bytes(self._entropy.token_bytes(EPOCH_BYTES), "big") if self._store.shared else 0
 
     async def _clear(self, table: Table) -> None:
         await clear_parts(self._store, table.parts())
