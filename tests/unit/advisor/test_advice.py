@@ -192,9 +192,10 @@ def test_burst_capacity_counts_as_it_does_in_a_plan() -> None:
     """By hand: 290 units in one second, 2,520 in its minute, which 300 s of saved units and its own 60 s
     serve from 7 a second on (7 x 360 = 2,520); ten such minutes on end from 28 (28 x 900 = 25,200)."""
     demand = ObservedDemand(2520, 5040, 580, {5: 5040})
-    assert demand.needed_units(1) == 7
-    assert demand.needed_units(2) == 14
-    assert ObservedDemand(25200, 50400, 580, dict.fromkeys(range(10), 5040)).needed_units(1) == 28
+    assert demand.over(3600, 1).needed_units() == 7
+    assert demand.over(3600, 2).needed_units() == 14
+    steadily = ObservedDemand(25200, 50400, 580, dict.fromkeys(range(10), 5040))
+    assert steadily.over(600, 1).needed_units() == 28
     table = TableTraffic(PROVISIONED, demands(table_W=2000, index_R=2))
     table.demands["by-user", "W"] = demand
     assert found(table, "index-throughput") == []

@@ -78,7 +78,7 @@ def test_one_unit_more_takes_a_second_partition() -> None:
             keys: {uniform: 1000000}
     """)
     words = "raise the capacity for writes of table T from 950 to 1,000, which takes another partition"
-    assert f"It holds with one change: {words}; a month" in found.headline.change
+    assert f"It holds with one change: {words}." in found.headline.change
 
 
 def test_one_item_that_is_read_too_often_needs_copies_or_a_cache() -> None:

@@ -87,7 +87,7 @@ def test_report_has_its_parts_in_order() -> None:
         "Budgets",
         "What if: the same plan with one change",
         "Traffic",
-        "A month in each mode, if every day were like this run",
+        "A month in each mode",
         "The same by table and index",
     ]
     for caption in ("Writes: steps of auto scaling", "Hot partition keys", "Partitions"):
@@ -165,7 +165,7 @@ def test_report_without_budgets_has_no_budget_table() -> None:
 
 
 def test_every_mode_has_its_price_and_the_cheapest_is_marked() -> None:
-    rows = table(parsed(outcome()), "A month in each mode, if every day were like this run")
+    rows = table(parsed(outcome()), "A month in each mode")
     assert [row[5] for row in rows[::2]] == ["$2,611", "$1,904", "$1,634", "$1,211", "$1,290"]
     assert [row[0].endswith("cheapest") for row in rows[::2]] == [False, False, False, True, False]
 

@@ -140,6 +140,7 @@ class _Reader:
         for (name, index, direction), tally in self._active.items():
             demand = self.tables[name].demands[index, direction]
             demand.peak_half = max(demand.peak_half, tally.second)
+            demand.seconds[tally.second] += 1
             tally.second = 0
             tally.keys.end_second()
         self._active = {}

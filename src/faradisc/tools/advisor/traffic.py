@@ -6,14 +6,14 @@ value: a trace knows single requests, an endpoint sums of minutes.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import sqrt
 
 from faradisc.capacity.config import Direction
-from faradisc.capacity.partitions import AWS
 from faradisc.tools.advisor.definitions import Definition
+from faradisc.tools.planner.results.demand import MINUTE_S, DirectionDemand
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +40,27 @@ class ObservedDemand:
     """In the busiest second; from sums of minutes, the mean of the busiest one."""
     minutes: dict[int, int] = field(default_factory=dict)
     """Half units by minute, without those that have none."""
+    seconds: Counter[int] = field(default_factory=Counter)
+    """How many seconds had so many half units, without those that had none; empty where not known."""
     throttled: int = 0
     keys: tuple[KeyLoad, ...] = ()
     """The heaviest ones, heaviest first."""
 
-    def needed_units(self, times: int) -> int:
-        """Returns the least units per second with which burst capacity, full at first, serves `times` this
-        demand, minute by minute; of its busiest second where minutes are not known."""
-        peak = -(-self.peak_half * times // 2)
-        if not self.minutes:
-            return peak
-        return bisect_left(range(peak), True, key=lambda rate: self._is_served(rate, times))
-
-    def _is_served(self, rate: int, times: int) -> bool:
-        gained, most = 2 * 60 * rate, 2 * AWS.burst_s * rate
-        saved, last = most, 0
-        for minute, half_units in sorted(self.minutes.items()):
-            saved = min(saved + (minute - last) * gained, most) + gained - half_units * times
-            if saved < 0:
-                return False
-            saved, last = min(saved, most), minute + 1
-        return True
+    def over(self, duration_s: int, times: int) -> DirectionDemand:
+        """Returns `times` this demand over the traffic's time, as a plan of it would have it. Seconds that
+        are not known have the mean of their minute, except for the busiest one."""
+        minutes = [self.minutes.get(minute, 0) * times for minute in range(-(-duration_s // MINUTE_S))]
+        seconds = Counter({half * times: count for half, count in self.seconds.items()})
+        if not seconds:
+            for total in filter(None, minutes):
+                mean, rest = divmod(total, MINUTE_S)
+                seconds.update({mean: MINUTE_S - rest, mean + 1: rest})
+            if self.peak_half:
+                seconds[self.peak_half * times] += 1
+        seconds[0] += max(duration_s - seconds.total(), 0)
+        if duration_s % MINUTE_S and minutes:
+            minutes[-1] = minutes[-1] * MINUTE_S // (duration_s % MINUTE_S)
+        return DirectionDemand(seconds, minutes if self.minutes or not self.half_units else [])
 
 
 @dataclass(slots=True)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections import Counter as Tally
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from faradisc.capacity.throttle import Cause
+from faradisc.charts.words import SPACE, duration
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results import cost, headline, item_collections
@@ -72,38 +74,23 @@ def run(
     Raises PlanError where the fluid engine is needed and NumPy is not installed.
     """
     chosen: Engine = "events" if trace is not None else engine or choose_engine(plan)
-    tables = VirtualTables(plan)
-    step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
-    recorder = RunRecorder(tables, step_s)
-    demands = {record: cost.DirectionDemand(record) for record in recorder.directions}
-    notes = [HeadroomNote(record, tables.start_ns) for record in recorder.directions]
-    recorder.before_second += [demand.end_second for demand in demands.values()]
-    recorder.before_second += [note.end_second for note in notes]
-    scalers = auto_scalers(tables)
-    recorder.on_sample += [scaler.sample for scaler in scalers]
-    seed = plan.seed if arrivals is None else arrivals
-    by_name = {table.name: table for table in plan.tables}
-    flows = [Flow(flow, by_name[flow.table], recorder, seed) for flow in plan.traffic]
-    if chosen == "fluid":
-        fluid = _fluid_engine(plan)(tables, recorder, flows)
-        duration_s = fluid.run(plan.duration_s, drawn=arrivals is not None)
-    else:
-        requests = requests_of(flows, tables, plan.duration_s, seed)
-        if trace is not None:
-            requests = replay(trace, tables, recorder, plan.retries)
-        duration_s = DiscreteEventEngine(tables, recorder, seed).run(requests, plan.duration_s)
-    if duration_s % step_s:
-        recorder.end_sample(duration_s)
-    for demand in demands.values():
-        demand.finish()
+    ran = _Simulation(plan, chosen, trace, arrivals)
+    recorder, flows, duration_s, step_s = ran.recorder, ran.flows, ran.duration_s, ran.recorder.step_s
+    demands = ran.demands
+    if plan.every_s is not None:
+        quiet = replace(plan, traffic=tuple(flow for flow in plan.traffic if flow.every_s is None))
+        base = _Simulation(quiet, chosen, trace, arrivals).demands.values()
+        pairs = zip(demands.items(), base, strict=True)
+        demands = {record: demand.over(rest, plan.every_s) for (record, demand), rest in pairs}
 
     lasted_s = max(duration_s, 1)
     resources = tuple(_resource(record, step_s) for record in recorder.resources)
     totals = _totals(FlowRecord.of_all(recorder.flows))
     keys = hot_keys(recorder, flows, lasted_s)
     allowed = headline.allowed_percent(plan.budgets)
-    money = cost.costs(recorder.resources, demands, lasted_s, plan.prices, allowed_percent=allowed)
-    rooms = tuple(found for note in notes if (found := note.finish()) is not None)
+    money = cost.costs(recorder.resources, demands, plan.prices, allowed_percent=allowed)
+    money = replace(money, of_month=plan.of_month(duration_s, traced=trace is not None))
+    rooms = tuple(found for note in ran.notes if (found := note.finish()) is not None)
     collections = tuple(_collections(plan, recorder, flows, duration_s))
     rows, left_out = event_rows(recorder, plan)
     budgets = headline.judge_budgets(plan.budgets, totals, money, keys, resources)
@@ -127,7 +114,7 @@ def run(
         resources=resources,
         events=rows,
         events_left_out=left_out,
-        scaling=tuple(scaler.timeline() for scaler in scalers),
+        scaling=tuple(scaler.timeline() for scaler in ran.scalers),
         hot_keys=keys,
         costs=money,
         budgets=budgets,
@@ -138,6 +125,35 @@ def run(
         headroom=rooms,
         collections=collections,
     )
+
+
+class _Simulation:
+    """What one simulation of a plan has recorded."""
+
+    def __init__(self, plan: Plan, engine: Engine, trace: Trace | None, arrivals: int | None) -> None:
+        tables = VirtualTables(plan)
+        step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
+        self.recorder = recorder = RunRecorder(tables, step_s)
+        demands = [cost.DemandRecord(record) for record in recorder.directions]
+        self.notes = [HeadroomNote(record, tables.start_ns) for record in recorder.directions]
+        recorder.before_second += [each.end_second for each in demands]
+        recorder.before_second += [each.end_second for each in self.notes]
+        self.scalers = auto_scalers(tables)
+        recorder.on_sample += [scaler.sample for scaler in self.scalers]
+        seed = plan.seed if arrivals is None else arrivals
+        by_name = {table.name: table for table in plan.tables}
+        self.flows = flows = [Flow(flow, by_name[flow.table], recorder, seed) for flow in plan.traffic]
+        if engine == "fluid":
+            fluid = _fluid_engine(plan)(tables, recorder, flows)
+            self.duration_s = fluid.run(plan.duration_s, drawn=arrivals is not None)
+        else:
+            requests = requests_of(flows, tables, plan.duration_s, seed)
+            if trace is not None:
+                requests = replay(trace, tables, recorder, plan.retries)
+            self.duration_s = DiscreteEventEngine(tables, recorder, seed).run(requests, plan.duration_s)
+        if self.duration_s % step_s:
+            recorder.end_sample(self.duration_s)
+        self.demands = {each.record: each.finish() for each in demands}
 
 
 def _fluid_engine(plan: Plan) -> type[FluidEngine]:
@@ -255,13 +271,22 @@ def _waits(waits: Tally[int], at_attempt: Tally[int]) -> Waits:
 # --- Assumptions ----------------------------------------------------------------------------------------
 
 
+def _month(plan: Plan) -> str:
+    with_data = "with the data there is at its end"
+    if plan.every_s is None:
+        return f"A month is 730 hours like those of this run, {with_data}."
+    events = ", ".join(sorted({flow.name for flow in plan.traffic if flow.every_s is not None}))
+    often = duration(plan.every_s).replace(SPACE, " ")
+    return f"A month is 730 hours, {with_data}: this run once in {often}; between, this run without {events}."
+
+
 def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, ...]:
     said = [
         f"Capacity follows the profile {plan.profile!r}; heat, splits and delays are models of what AWS does "
         "not publish.",
         f"Prices: {plan.prices.region}, {plan.prices.date}, {plan.prices.source}"
         + (f"; set by the plan: {', '.join(plan.prices.overridden)}." if plan.prices.overridden else "."),
-        "A month is 730 hours like those of this run, with the data there is at its end.",
+        _month(plan),
     ]
     said += [
         f"Table {table.name} has the profile {table.config.profile!r}."

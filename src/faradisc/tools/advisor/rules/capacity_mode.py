@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 
-from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
-from faradisc.tools.advisor.findings import Effect, Finding, cents, of_month, of_provisioned, prices_of
-from faradisc.tools.advisor.traffic import ObservedDemand, TableTraffic, Traffic
-from faradisc.tools.planner.plan_file.plan import Scaling
-from faradisc.tools.planner.results.cost import scaled_minutes
-from faradisc.tools.planner.results.prices import HOURS_PER_MONTH
+from faradisc.tools.advisor.findings import Effect, Finding, cents, prices_of
+from faradisc.tools.advisor.traffic import TableTraffic, Traffic
+from faradisc.tools.planner.results.cost import ExactCost, console_scaling, in_mode
+from faradisc.tools.planner.results.prices import US_EAST_1
 
 DURATION_S_MIN = 1800
 """Shorter traffic says nothing of a month."""
@@ -24,13 +22,21 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
     if traffic.duration_s < DURATION_S_MIN or not table.requests:
         return
     definition = table.definition
+    on_demand = _month(traffic, table, "on-demand")
     if definition.on_demand:
-        present, mode = _on_demand(traffic, table), "provisioned with auto scaling"
-        other, throttles = _scaled(traffic, table)
-        if throttles:
+        mode, other = "provisioned with auto scaling", _month(traffic, table, "auto-scaling")
+        if other.throttled * 100 > THROTTLED_PERCENT * other.offered:
             return
+        present = on_demand
     else:
-        present, other, mode = _provisioned(table), _on_demand(traffic, table), "on demand"
+        mode, other, present = "on demand", on_demand, _month(traffic, table, "as-planned")
+    yield from _cheaper(traffic, table, present.read + present.write, other.read + other.write, mode)
+
+
+def _cheaper(
+    traffic: Traffic, table: TableTraffic, present: Decimal, other: Decimal, mode: str
+) -> Iterator[Finding]:
+    definition = table.definition
     if present - other < max(Decimal(SAVED_USD), present * SAVED_PERCENT / 100):
         return
     now = "on demand" if definition.on_demand else "provisioned"
@@ -50,43 +56,20 @@ client.update_table(TableName="{definition.name}", BillingMode="PAY_PER_REQUEST"
     )
 
 
-def _on_demand(traffic: Traffic, table: TableTraffic) -> Decimal:
-    of_class = prices_of(table.definition)
-    half_units = {"R": 0, "W": 0}
-    for (_, direction), demand in table.demands.items():
-        half_units[direction] += demand.half_units
-    read, write = (Decimal(of_month(traffic, each)) for each in half_units.values())
-    return sum(of_class.on_demand(read, write), Decimal(0))
-
-
-def _scaled(traffic: Traffic, table: TableTraffic) -> tuple[Decimal, bool]:
-    """Returns the cost of auto scaling at 70 %, and whether it would throttle too much."""
-    of_class = prices_of(table.definition)
-    cost, throttled, offered = Decimal(0), 0, 0
-    names = [None, *(index.name for index in table.definition.indexes if index.is_global)]
-    for index in names:
-        hours = []
-        for demand in (table.demand(index, "R"), table.demand(index, "W")):
-            minutes = _minutes(traffic, demand)
-            limits = Scaling.model_construct(minimum=1, maximum=TABLE_CAPACITY_UNITS_MAX)
-            unit_minutes, beyond = scaled_minutes(minutes, limits)
-            throttled, offered = throttled + beyond, offered + sum(minutes)
-            hours.append(Decimal(unit_minutes) * HOURS_PER_MONTH / len(minutes))
-        cost += sum(of_class.provisioned(*hours), Decimal(0))
-    return cost, throttled * 100 > THROTTLED_PERCENT * offered
-
-
-def _minutes(traffic: Traffic, demand: ObservedDemand) -> list[int]:
-    wanted = -(-traffic.duration_s // 60)
-    return [demand.minutes.get(minute, 0) * traffic.times for minute in range(wanted)]
-
-
-def _provisioned(table: TableTraffic) -> Decimal:
-    definition = table.definition
-    indexes = [index for index in definition.indexes if index.is_global]
-    read = definition.read_units + sum(index.read_units for index in indexes)
-    write = definition.write_units + sum(index.write_units for index in indexes)
-    return of_provisioned(definition, read, write)
+def _month(traffic: Traffic, table: TableTraffic, mode: str) -> ExactCost:
+    """Returns a month of a table with its global indexes in a mode, as a plan of this traffic computes it."""
+    definition, limits = table.definition, console_scaling()
+    read, write, throttled, offered = Decimal(0), Decimal(0), 0, 0
+    for index in (None, *(index for index in definition.indexes if index.is_global)):
+        name, rates = (None, definition) if index is None else (index.name, index)
+        lasted = traffic.duration_s
+        reads = table.demand(name, "R").over(lasted, traffic.times)
+        writes = table.demand(name, "W").over(lasted, traffic.times)
+        reads.provisioned_s, writes.provisioned_s = rates.read_units * lasted, rates.write_units * lasted
+        cost = in_mode(mode, (reads, writes), (limits, limits), US_EAST_1, prices_of(definition))
+        read, write, throttled = read + cost.read, write + cost.write, throttled + cost.throttled
+        offered += reads.offered_half + writes.offered_half
+    return ExactCost(read, write, throttled=throttled, offered=offered)
 
 
 def _scaling_code(table: TableTraffic) -> str:

@@ -16,7 +16,7 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
     for index in definition.indexes:
         demand = table.demand(index.name, "W")
         peak = ceil(demand.peak_half / 2 * traffic.times)
-        needed = demand.needed_units(traffic.times)
+        needed = demand.over(traffic.duration_s, traffic.times).needed_units()
         short = not definition.on_demand and 0 < index.write_units < needed
         if not index.is_global or not (demand.throttled or short) or is_unread(table, index):
             continue

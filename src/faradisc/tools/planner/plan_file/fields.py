@@ -92,6 +92,16 @@ def _seconds(text: str) -> int:
     return int(seconds)
 
 
+_PERIODS = {"hour": 3600, "day": 86_400, "week": 7 * 86_400, "month": 730 * 3600}
+
+
+def _period(text: str) -> int:
+    seconds = _PERIODS.get(text.lower()) or _seconds(text)
+    if not 60 <= seconds <= 366 * 86_400:
+        raise mistake(f"{text!r} is no period of a minute to a year", "Write day, week, month, or 6h.")
+    return seconds
+
+
 def _bytes(text: str) -> int:
     return -int(-_measured(text, _BYTES, "Write bytes, or 500 B, 1.5 KB, 20 GB.") // 1)
 
@@ -112,6 +122,8 @@ Count: TypeAlias = Annotated[int, Field(ge=0)]
 Units: TypeAlias = Annotated[int, Field(ge=1, le=TABLE_CAPACITY_UNITS_MAX)]
 Seconds: TypeAlias = Annotated[int, reader(_seconds)]
 """90, 90s, 15m, 3h, 1d, 2w."""
+Period: TypeAlias = Annotated[int, reader(_period)]
+"""hour, day, week, month (730 hours), or a time as above."""
 Size: TypeAlias = Annotated[int, reader(_bytes)]
 """Bytes: 500, 500 B, 1.5 KB, 20 GB, in powers of 1,024; rounded up."""
 ItemSize: TypeAlias = Annotated[Size, Field(le=ITEM_SIZE_BYTES_MAX)]

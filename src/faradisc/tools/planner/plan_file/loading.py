@@ -7,6 +7,7 @@ can be run. Every mistake names file, line and remedy (`PlanError`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
@@ -165,7 +166,20 @@ def _flows(
                 what = f"two streams are called {flow.name!r}"
                 raise mistake(what, "Give each a name: of its own.", ["traffic", position])
             flows[flow.name] = flow
+    _check_events(found, flows.values())
     return tuple(flows.values())
+
+
+def _check_events(found: PlanFile, flows: Iterable[FlowPlan]) -> None:
+    """Raises the mistake of events that do not make one period, or do not fit into it."""
+    periods = {flow.every_s for flow in flows if flow.every_s is not None}
+    at = next((number for number, each in enumerate(found.traffic) if each.every is not None), 0)
+    if len(periods) > 1:
+        what = "the events of one run have one period"
+        raise mistake(what, "Write the same every: for all, or a plan for each.", ["traffic", at, "every"])
+    if periods and min(periods) < found.duration:
+        what = "the run is longer than the time between two events"
+        raise mistake(what, "Write a shorter duration.", ["traffic", at, "every"])
 
 
 def load_plans(

@@ -24,7 +24,7 @@ from faradisc.tools.planner.plan_file.fields import (
 )
 from faradisc.tools.planner.results.outcome import Skipped
 from faradisc.tools.planner.results.prices import US_EAST_1, Prices
-from faradisc.tools.planner.workload.arrival_rates import MICRO, ArrivalRate
+from faradisc.tools.planner.workload.arrival_rates import DAY_S, MICRO, ArrivalRate, ConstantRate
 from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
 
@@ -216,6 +216,8 @@ class FlowPlan:
     """None where `keys` take no suffixes."""
     moves: tuple[str, ...] = ()
     """Indexes whose key these changes change: the entry moves."""
+    every_s: int | None = None
+    """Of an event: once in so many seconds; None: the base load."""
     half_units: int | None = None
     """Cost of a request to its table, local indexes included, or to the index that it reads; None: from the
     sizes."""
@@ -282,6 +284,16 @@ class Plan:
     """The name of the file's variant."""
     skipped: Skipped | None = None
     """Lines of the file of rates that were skipped."""
+
+    @property
+    def every_s(self) -> int | None:
+        """How often the events of this run happen: once in so many seconds; None without any."""
+        return next((flow.every_s for flow in self.traffic if flow.every_s is not None), None)
+
+    def of_month(self, duration_s: int, *, traced: bool) -> bool:
+        """Returns whether a month follows from the run."""
+        steady = not traced and all(isinstance(flow.rate, ConstantRate) for flow in self.traffic)
+        return steady or duration_s >= DAY_S or self.every_s is not None
 
     def within(self, limits: Mapping[str, float | None]) -> Plan:
         """Returns the plan with some budgets in place of its own; None keeps the plan's."""

@@ -16,6 +16,7 @@ from faradisc.tools.planner.plan_file.fields import (
     Example,
     ItemSize,
     Members,
+    Period,
     Seconds,
     Share,
     Text,
@@ -215,6 +216,7 @@ class StreamPlan(Requests):
     rate: Annotated[RateMember, Example("rate: 100")]
     begin: Annotated[Seconds, Field(alias="from")] = 0
     until: Seconds | None = None
+    every: Period | None = None
     old_size: ItemSize | None = None
     items: Count = 1
     moves: tuple[Text, ...] = ()
@@ -305,6 +307,7 @@ class StreamPlan(Requests):
                 effect=effects.get(operation, "none"),
                 changes=self.changes,
                 moves=self.moves,
+                every_s=self.every,
                 cache=None if operation in WRITES else self.cache,
                 retries=self.retries.retries() if self.retries else client,
                 resharded=self.keys.resharded(start_s, sort),

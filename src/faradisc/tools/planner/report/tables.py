@@ -133,7 +133,7 @@ def costs(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:
         )
         for mode in modes
     ]
-    return _table("A month in each mode, if every day were like this run", columns, rows, detail)
+    return _table("A month in each mode", columns, rows, detail)
 
 
 def costs_by_resource(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:

@@ -96,7 +96,7 @@ def headline(
     if broken:
         sentences = [*map(sentence, broken), main_cause(keys, resources)]
         return Headline(False, " ".join(filter(None, sentences)))
-    cost = f"A month costs {money(costs.planned_usd)}." if costs.modes else ""
+    cost = f"A month costs {money(costs.planned_usd)}." if costs.modes and costs.of_month else ""
     return Headline(True, f"{throttling(totals)} {cost}".strip())
 
 
@@ -216,10 +216,20 @@ def _cheapest(costs: Costs) -> Iterator[str]:
     if not costs.modes:
         return
     planned = f"As planned, a month of this costs ${costs.planned_usd:,.2f}"
+    if not costs.of_month:
+        planned = f"If every hour were like this run, a month would cost ${costs.planned_usd:,.2f} as planned"
+    as_planned = next((mode for mode in costs.modes if mode.mode == "as-planned"), None)
     best = next((mode for mode in costs.modes if mode.cheapest), None)
+    if as_planned is not None and as_planned.throttled_percent > 0.1:
+        planned += f", without the {as_planned.throttled_percent:g} % of the units that were throttled"
     if best is None:
         yield f"{planned}; every mode throttles more than the budget allows."
     elif best.mode == "as-planned":
         yield f"{planned}."
     else:
         yield f"{planned}; cheapest within the budget: {best.title.lower()}, ${best.total_usd:,.2f}."
+    if not costs.of_month:
+        yield (
+            "No month follows from a run of less than a day whose load changes: say how often its events "
+            "happen over the base load (every: month), or let it run for a day."
+        )

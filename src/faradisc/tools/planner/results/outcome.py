@@ -282,6 +282,9 @@ class Costs:
     resources: tuple[ResourceCost, ...]
     cheapest: str
     """The cheapest `mode` that throttles no more than the budget allows; "" where all throttle more."""
+    of_month: bool = True
+    """Whether a month is known: the run is one of steady load, a day or longer, or says how often its events
+    happen."""
 
     @property
     def planned_usd(self) -> float:

@@ -47,7 +47,8 @@ def explored(plan: Plan, outcome: PlanOutcome, rerun: Callable[[Plan], PlanOutco
         tried.append(WhatIf(change.words, holds, totals.throttled_percent, totals.lost_percent, cost_usd))
         if holds:
             cost = money(cost_usd).replace(SPACE, " ")
-            advice = f"It holds with one change: {change.words}; a month then costs {cost}."
+            advice = f"It holds with one change: {change.words}"
+            advice += f"; a month then costs {cost}." if found.costs.of_month else "."
             break
     if tried and not advice:
         changes = "changes that were tried do" if len(tried) > 1 else "change that was tried does"

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from heapq import heappop, heappush
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
+from math import ceil
 from random import Random
 
 from faradisc.capacity import topology
@@ -23,6 +25,9 @@ from faradisc.capacity.usage import MinuteUsage
 from faradisc.tools.planner.plan_file.plan import IndexPlan, Plan, PlanChange, Rates, TablePlan
 
 DURATIONS = Durations()
+FULL = Fraction(3, 4)
+"""How full partitions are on average where size decides their number: a split leaves two that are half full,
+and a full one is split."""
 Settle = Callable[[int], None]
 """Called with the moment at which an update takes effect."""
 Update = tuple[int, Settle]
@@ -113,7 +118,7 @@ class VirtualTables:
         )
         if rates.warm is not None:
             resource.reach_warm(*rates.warm, self.start_ns)
-        _fill(resource, items, item_bytes)
+        _fill(resource, items, item_bytes, Random(f"{self.plan.seed}/{name}/fill"))
         self.resources.append(
             VirtualResource(name, table, index, resource, was_on_demand=rates.on_demand, on_minute=listeners)
         )
@@ -124,11 +129,13 @@ class VirtualTables:
         stated = index.partitions if index is not None else table.partitions
         if stated is not None:
             return stated
+        by_size = 1
+        if size_bytes > table.config.partition_bytes_max:
+            by_size = ceil(size_bytes / (table.config.partition_bytes_max * FULL))
         if rates.on_demand:
             warm = rates.warm or (12_000, 4_000)
-            by_size = topology.needed_partitions(0, 0, size_bytes, table.config)
             return max(topology.on_demand_partitions(max(warm[0], 12_000), max(warm[1], 4_000)), by_size)
-        return topology.needed_partitions(rates.read_units, rates.write_units, size_bytes, table.config)
+        return max(topology.needed_partitions(rates.read_units, rates.write_units, 0, table.config), by_size)
 
     # --- Time ---------------------------------------------------------------------------------
 
@@ -262,10 +269,17 @@ class VirtualTables:
         self.on_change(virtual, now, "UpdateTable: on demand from now on")
 
 
-def _fill(resource: Resource, items: int, item_bytes: int) -> None:
-    """Stores the items of the start, evenly over the partitions."""
-    parts = resource.partitions.partitions
-    each, rest = divmod(items, len(parts))
-    for position, part in enumerate(parts):
-        part.items = each + (position < rest)
+def _fill(resource: Resource, items: int, item_bytes: int, chance: Random) -> None:
+    """Stores the items of the start. Where they need several partitions, these are filled differently, a
+    third more or less than the mean, and in an order of chance: partitions that were split at different times
+    do not become full in one second."""
+    parts, full = resource.partitions.partitions, resource.config.partition_bytes_max
+    count, whole = len(parts), items * item_bytes
+    spread = Fraction(0)
+    if count > 1 and whole > full:
+        spread = min(Fraction(1, 3), max(Fraction(full * count, whole) - 1, Fraction(0)))
+    shares = [1 + spread * (2 * place + 1 - count) / count for place in chance.sample(range(count), count)]
+    sums = [int(items * part / count) for part in accumulate(shares, initial=Fraction(0))]
+    for part, (below, above) in zip(parts, pairwise(sums), strict=True):
+        part.items = above - below
         part.bytes = part.items * item_bytes

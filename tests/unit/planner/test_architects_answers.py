@@ -1,0 +1,118 @@
+"""Questions of an architect, each answered by hand in the comment beside its plan."""
+
+from __future__ import annotations
+
+import pytest
+
+from faradisc.tools.advisor.definitions import Definition
+from faradisc.tools.advisor.rules.capacity_mode import find as cheaper_mode
+from faradisc.tools.advisor.traffic import ObservedDemand, TableTraffic, Traffic
+from faradisc.tools.planner.plan_file.plan import Scaling
+from faradisc.tools.planner.results.demand import DirectionDemand
+from faradisc.tools.planner.results.outcome import PlanOutcome
+from unit.planner.planned import outcome_of
+
+
+def month(outcome: PlanOutcome, mode: str) -> float:
+    return next(each.total_usd for each in outcome.costs.modes if each.mode == mode)
+
+
+SALE = """
+    duration: 20m
+    tables: {{T: {{mode: on-demand, warm: {{write: 20000}}}}}}
+    traffic:
+      - {{name: base, operation: PutItem, rate: 50, keys: {{uniform: 1000000}}}}
+      - {{name: sale, operation: PutItem, rate: 15000, from: 5m, until: 15m, keys: {{uniform: 90000}}{every}}}
+"""
+
+
+def test_a_sale_happens_once_a_month_over_its_base_load() -> None:
+    """By hand: 50 a second for 730 hours are 131.4 million units, the sale 15,000 x 600 s = 9 million more:
+    140.4 million at $0.625 are $87.75. As if all hours were sales it would be $12,400 and more."""
+    found = outcome_of(SALE.format(every=", every: month"), "fluid")
+    assert month(found, "on-demand") == 87.75
+    assert found.headline.text.endswith("A month costs $87.75.")
+    # The busiest second needs 15,050 units all month; auto scaling has 72 (50 / 70 %) of nearly all minutes.
+    assert month(found, "provisioned-peak") == pytest.approx(15_050 * 730 * 0.00065, abs=0.2)
+    assert 34 < month(found, "auto-scaling") < 60
+
+
+def test_the_headline_of_a_short_run_without_frequency_states_no_month() -> None:
+    found = outcome_of(SALE.format(every=""), "fluid")
+    assert "month" not in found.headline.text
+    assert any("say how often its events happen" in each for each in found.verdict)
+    steady = outcome_of(SALE.format(every="").replace("15000, from: 5m, until: 15m", "50"), "fluid")
+    assert "A month costs" in steady.headline.text
+
+
+IMPORT = """
+    duration: {hours}h
+    tables: {{T: {{mode: on-demand, warm: {{write: 4000}}}}}}
+    traffic:
+      - {{name: base, operation: PutItem, rate: 100, keys: {{uniform: 1000000}}}}
+      - {{name: import, operation: PutItem, rate: 1000, until: 1h, keys: {{uniform: 1000000}}, every: day}}
+"""
+
+
+def test_a_nightly_import_costs_the_same_however_long_the_run_is() -> None:
+    """By hand: 100 x 2,628,000 s + 1,000 x 3,600 s x 730 / 24 nights = 372.3 million units: $232.69."""
+    for hours in (1, 3):
+        found = outcome_of(IMPORT.format(hours=hours), "fluid")
+        assert month(found, "on-demand") == pytest.approx(232.69, abs=0.01)
+
+
+def test_events_of_one_run_have_one_period_which_is_not_shorter_than_it() -> None:
+    with pytest.raises(Exception, match="longer than the time between two events"):
+        outcome_of(IMPORT.format(hours=30))
+    with pytest.raises(Exception, match=r"traffic\[0\].every: the events of one run have one period"):
+        outcome_of(IMPORT.format(hours=1).replace("rate: 100,", "rate: 100, every: week,"))
+
+
+def test_auto_scaling_returns_to_the_base_load_after_an_event() -> None:
+    """Ten minutes of 700 units over a base of 7: of 43,800 minutes nearly all need 10 units (7 / 70 %)."""
+    event = DirectionDemand(minutes=[2 * 60 * 700] * 10)
+    base = DirectionDemand(minutes=[2 * 60 * 7] * 10)
+    for demand, units in ((event, 700), (base, 7)):
+        demand.seconds[2 * units] = 600
+    average, _ = event.over(base, 730 * 3600).scaled(Scaling.model_validate({"min": "1", "max": "1000"}))
+    assert 10 <= average < 11
+
+
+FILLED = """
+    duration: 40m
+    tables: {{T: {{mode: provisioned, read: 5, write: 12000, items: {millions}000000, item_size: 1 KB}}}}
+    traffic: [{{operation: PutItem, effect: add, rate: 10000, keys: {{uniform: 100000000}}}}]
+"""
+
+
+@pytest.mark.parametrize("millions", [480, 520])
+def test_partitions_do_not_all_become_full_in_one_second(millions: int) -> None:
+    """By hand: 480 M items of 1 KB are 457.8 GB, 62 partitions of 7.4 GB on average, between 4.9 and 9.8.
+    10,000 items a second add 0.37 GB to each in 40 minutes, and those above 9.6 GB are split: the uppermost
+    3.6 % of them and not all, which would double the throughput of the table."""
+    found = outcome_of(FILLED.format(millions=millions), "fluid").resources[0]
+    first, last = found.partition_count[0], found.partition_count[-1]
+    assert first == -(-millions * 1024 * 1_000_000 * 4 // (3 * 10 * (1 << 30)))
+    assert first < last <= 1.15 * first
+    assert len({part.born_s for part in found.partitions if part.parent is not None}) > 1
+    fills = sorted(part.gib[0] for part in found.partitions if part.parent is None)
+    assert fills[0] < 6 and 9 < fills[-1] <= 10
+
+
+def test_advise_and_plan_have_one_model_of_cost() -> None:
+    """One demand, observed and planned: 100 writes a second, of which on demand costs $164.25 a month by hand
+    (262.8 million units) and auto scaling $67.95: 143 units (100 / 70 %) at $0.00065, and one to read."""
+    plan = outcome_of(
+        """
+        duration: 1h
+        tables: {T: {mode: on-demand}}
+        traffic: [{operation: PutItem, rate: 100, keys: {uniform: 1000000}}]
+        """,
+        "fluid",
+    )
+    table = TableTraffic(Definition("T"))
+    table.demands[None, "W"] = ObservedDemand(360_000, 720_000, 200, dict.fromkeys(range(60), 12_000))
+    (finding,) = cheaper_mode(Traffic("test", 3600, {"T": table}), table)
+    assert month(plan, "on-demand") == 164.25
+    assert "costs $164.25 on demand" in finding.evidence
+    assert f"and ${month(plan, 'auto-scaling'):,.2f} provisioned with auto scaling" in finding.evidence
