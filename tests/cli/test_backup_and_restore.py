@@ -96,6 +96,19 @@ def test_restore_to_a_point_in_time(database: Scene, command: Command) -> None:
     database.check("again")
 
 
+def test_drill_restores_compares_and_removes(database: Scene, command: Command) -> None:
+    done = command("drill", "music", "--json", *database.options)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["restored_items"], report["equal_items"], report["table_items"]) == (50, 50, 50)
+    assert report["passed"] and report["backup_bytes"] > 0
+    assert list(report["seconds"]) == ["backup", "restore", "comparison", "removal"]
+    assert command("backup", "list", *database.options).stdout == ""
+    if database.offline:
+        database.start()
+    assert database.client.list_tables()["TableNames"] == ["music"]
+
+
 def test_damaged_backup_is_reported(tmp_path: Path, start_server: StartServer, command: Command) -> None:
     scene = Scene(start_server, tmp_path, offline=True)
     arn = command("backup", "create", "music", *scene.options).stdout.strip()

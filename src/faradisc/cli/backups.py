@@ -32,14 +32,14 @@ def backup() -> None:
 @with_database
 def create(table: str, *, name: str | None, database: Endpoint) -> None:
     """Create a backup of TABLE, wait until it is available, and print its ARN."""
-    chosen = name or f"{table.rpartition('/')[2]}-{_now():%Y%m%d-%H%M%S}"
+    chosen = name or dated_name(table.rpartition("/")[2])
     answer = database.call("CreateBackup", {"TableName": table, "BackupName": chosen})
     arn = answer["BackupDetails"]["BackupArn"]
-    _follow_backup(database, arn)
+    follow_backup(database, arn)
     click.echo(arn)
 
 
-def _follow_backup(database: Endpoint, arn: str) -> None:
+def follow_backup(database: Endpoint, arn: str) -> None:
     from faradisc.errors import RequestRejected  # noqa: PLC0415
 
     described = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
@@ -136,10 +136,11 @@ def restore(target: str, *, arn: str | None, source: str | None, at: str | None,
         request = {"TargetTableName": target, "SourceTableName": source, **moment}
         database.call("RestoreTableToPointInTime", request)
         items = database.call("DescribeTable", {"TableName": source})["Table"]["ItemCount"]
-    _follow_restore(database, target, items)
+    click.echo(f"{follow_restore(database, target, items):,} items in {target}")
 
 
-def _follow_restore(database: Endpoint, target: str, items: int) -> None:
+def follow_restore(database: Endpoint, target: str, items: int = 0) -> int:
+    """Waits for a restored table and returns its items. items: how many are expected, for the progress."""
     from faradisc.errors import RequestRejected  # noqa: PLC0415
 
     with _progress("restore", items) as show:
@@ -154,13 +155,14 @@ def _follow_restore(database: Endpoint, target: str, items: int) -> None:
             if table["TableStatus"] == "ACTIVE":
                 break
             database.wait()
-    click.echo(f"{table['ItemCount']:,} items in {target}")
+    return int(table["ItemCount"])
 
 
-def _now() -> datetime:
+def dated_name(prefix: str) -> str:
+    """Returns a name for a backup that ends with the time."""
     from faradisc.clock import SystemClock  # noqa: PLC0415
 
-    return datetime.fromtimestamp(SystemClock().now_ns() // 1_000_000_000, UTC)
+    return f"{prefix}-{datetime.fromtimestamp(SystemClock().now_ns() // 1_000_000_000, UTC):%Y%m%d-%H%M%S}"
 
 
 def seconds_of_moment(text: str) -> float:

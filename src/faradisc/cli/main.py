@@ -17,6 +17,7 @@ _COMMANDS = {
     "copy": "transfers.copy",
     "credentials": "credentials.credentials",
     "doctor": "doctor.doctor",
+    "drill": "drill.drill",
     "export": "transfers.export_table",
     "iam": "iam.iam",
     "import": "transfers.import_files",

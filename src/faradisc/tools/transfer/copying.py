@@ -56,13 +56,14 @@ def compare_counts(source: Endpoint, target: Endpoint, names: tuple[str, str]) -
 
     Raises TableUnusable if the numbers differ.
     """
-    counts = [_count(source, names[0]), _count(target, names[1])]
+    counts = [count(source, names[0]), count(target, names[1])]
     if counts[0] != counts[1]:
         raise TableUnusable(f"{names[0]} has {counts[0]:,} items, its copy {names[1]} has {counts[1]:,}.")
     return counts[0]
 
 
-def _count(endpoint: Endpoint, table: str) -> int:
+def count(endpoint: Endpoint, table: str) -> int:
+    """Returns the number of items, by a strongly consistent Scan. Raises RequestRejected, Unreachable."""
     request: dict[str, Any] = {"TableName": table, "Select": "COUNT", "ConsistentRead": True}
     total: int = 0
     while True:
