@@ -103,12 +103,14 @@ def test_age_and_dead_letters_are_published_and_alarm(world: World) -> None:
         table, handler, cloudwatch=cloudwatch, dead_letters="table:letters", retries=9, backoff_s=20
     )
     world.put(table, "key", 1)
-    seen = []
-    for _ in range(40):
+    seen, ages = [], []
+    for _ in range(48):
         consumer.step()
+        ages.append(consumer.statistics()["iterator_age_ms"])
         world.clock.advance(15)
         seen.append(state())
-    assert "ALARM" in seen and latest("IteratorAge") > 60_000
+    assert "ALARM" in seen and max(ages) > 60_000
+    assert (seen[-1], latest("IteratorAge")) == ("OK", 0.0)  # without a later record
     assert consumer.statistics()["dead_letters"] == latest("DeadLetterDepth") == 1
     world.put(table, "key", 2)
     for _ in range(12):
@@ -217,13 +219,20 @@ def test_records_of_one_item_stay_in_order_with_parallel_invocations(world: Worl
 def test_failed_batch_is_retried_after_increasing_pauses(world: World) -> None:
     table, handler = world.streamed.table(), Failing(2, times=3)
     _put_many(world, table, 3)
-    consumer = world.consumer(table, handler, backoff_s=2, lease_s=1000, sync_s=1000)
+    ages: list[int] = []
+
+    def handle(event: dict[str, Any]) -> None:
+        ages.append(consumer.statistics()["iterator_age_ms"])
+        handler(event)
+
+    consumer = world.consumer(table, handle, backoff_s=2, lease_s=1000, sync_s=1000)
     consumer.drain()
     assert handler.tried == [[1, 2, 3]] * 4
     assert world.slept_s == 2 + 4 + 8
     counts = consumer.statistics()
     assert (counts["invocations"], counts["failures"], counts["retries"]) == (4, 3, 3)
-    assert counts["iterator_age_ms"] == 14_000
+    assert ages == [0, 2_000, 6_000, 14_000]
+    assert counts["iterator_age_ms"] == 0
 
 
 def test_failures_of_one_shard_do_not_delay_others(world: World) -> None:

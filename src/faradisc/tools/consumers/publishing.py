@@ -3,7 +3,7 @@
 Namespace Faradisc/Consumers, dimensions ConsumerGroup and TableName:
 
     IteratorAge       milliseconds between the change and the delivery of the last record, of the shard with
-                      the oldest one; grows while a handler fails
+                      the oldest one; grows while a handler fails, 0 when all are handled
     DeadLetters       records that have become dead letters in this minute, dropped ones among them
     DeadLetterDepth   items in the table of dead letters, where there is one
 

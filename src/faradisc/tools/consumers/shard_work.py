@@ -115,6 +115,8 @@ class ShardWork:
                 self._buffer_since_ns = now_ns
             self._buffer += records
         self.caught_up = not records and not self._buffer
+        if self.caught_up:
+            self._statistics.age(self.shard_id, 0)
         return bool(records)
 
     def _next_batch(self, now_ns: int) -> DeliveredBatch | None:

@@ -42,7 +42,7 @@ class Counts:
 class Statistics:
     counts: Counts = field(default_factory=Counts)
     iterator_age_ms: dict[str, int] = field(default_factory=dict)
-    """By shard: age of the last record at its delivery."""
+    """By shard: age of the last record at its delivery, 0 once there is no later one."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, name: str, count: int = 1) -> None:
