@@ -1,11 +1,11 @@
-"""The alarms that a table needs, as code: throttling, utilization, failing conditions, consumers that fall behind."""
+"""The alarms that a table needs, as code: throttling, utilization, failing conditions, late consumers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 CONSUMERS = "Faradisc/Consumers"
-"""Namespace of the metrics of `faradisc streams run --publish`; Lambda's is AWS/Lambda, with IteratorAge too."""
+"""Namespace of the metrics of `faradisc streams run --publish`; AWS/Lambda has IteratorAge too."""
 
 THROTTLED = 10
 """Requests a minute. A few are normal where keys meet by chance, and SDKs repeat them."""

@@ -1,4 +1,4 @@
-"""Rehearses a recovery: a backup, a restore beside the table, a comparison of all items, and the removal of both.
+"""Rehearses a recovery: a backup, a restore beside the table, a comparison of all items, and a removal.
 
 A drill writes nothing to the table. It reads all its items once, strongly consistent, which takes read units.
 """
@@ -132,7 +132,7 @@ def _read(endpoint: Endpoint, table: str, keys: list[Item]) -> list[Item]:
 
 
 def _remove(endpoint: Endpoint, restored: str, arn: str) -> None:
-    """Deletes the restored table and the backup, as far as they exist, and waits while a restore uses them."""
+    """Deletes the restored table and the backup, as far as they exist. Waits while a restore uses them."""
     _delete(endpoint, "DeleteTable", {"TableName": restored})
     if arn:
         _delete(endpoint, "DeleteBackup", {"BackupArn": arn})
