@@ -76,15 +76,13 @@ async def read_page(
                 max_bytes=budget,
                 epoch=epoch,
             )
-            read_bytes = 0
-            for _, (_, payload) in rows:
-                read_bytes += len(payload)
-                total += int.from_bytes(payload[1:5], "big")
-                records.append(payload)
+            payloads = [payload for _, (_, payload) in rows]
+            total += item_record.sum_of_sizes(payloads)
+            records += payloads
             if len(records) == limit or total >= PAGE_BYTES_MAX:
                 page.ended_by_bound = True
                 break
-            exhausted = len(rows) < wanted and read_bytes <= budget
+            exhausted = len(rows) < wanted and sum(map(len, payloads)) <= budget
             rest = None if exhausted or not rows else rest.starting_after(rows[-1][0], reverse=reverse)
         if usage is not None:
             usage.read(total - before)

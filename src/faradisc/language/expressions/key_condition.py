@@ -16,21 +16,22 @@ Sources: expressions.md section 3, errors.md section 6.5, new-features.md sectio
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from faradisc.language.expressions import errors
-from faradisc.language.expressions.binder import Placeholders
-from faradisc.language.expressions.condition import check_predicate, resolve
+from faradisc.language.expressions.binder import BoundCache, Placeholders, key_of
+from faradisc.language.expressions.condition import check_predicate
 from faradisc.language.expressions.errors import ExpressionError, KeyConditionError
+from faradisc.language.expressions.operands import TYPE_CHECKS
 from faradisc.language.expressions.parser import parse_condition
 from faradisc.language.expressions.syntax import (
     Condition,
     FunctionCall,
     Junction,
     Negation,
-    Operand,
     Path,
     Predicate,
+    ValueRef,
 )
 from faradisc.limits import GSI_HASH_ATTRIBUTES_MAX, GSI_RANGE_ATTRIBUTES_MAX
 from faradisc.model.values.attribute import AttributeValue
@@ -143,26 +144,54 @@ def bind_key_clauses(text: str, placeholders: Placeholders) -> KeyClauses:
     try:
         parsed = parse_condition(text)
         placeholders.mark_used(parsed.refs)
+        key = key_of(text, parsed.name_refs, placeholders.names)
+        forms = _forms.get(key) if key is not None else None
+        if forms is not None:
+            try:
+                return KeyClauses({form.name: form.filled(placeholders) for form in forms})
+            except ExpressionError:
+                pass  # the checks of the whole text find the first error
         for each in parsed.program:
             if type(each) is Predicate:
                 check_predicate(each, placeholders)
     except ExpressionError as error:
         raise error.within("KeyConditionExpression") from None
-    clauses: dict[str, KeyClause] = {}
+    found: dict[str, _Form] = {}
     waiting: list[Condition] = [parsed.root]
     while waiting:
         node = waiting.pop()
         if type(node) is Junction and node.operator == "AND":
             waiting.extend(reversed(node.parts))
             continue
-        clause = _clause_of(node, placeholders)
-        if clause.name in clauses:
+        form = _form_of(node, placeholders)
+        if form.name in found:
             raise KeyConditionError(errors.SEVERAL_CONDITIONS_PER_KEY)
-        clauses[clause.name] = clause
-    return KeyClauses(clauses)
+        found[form.name] = form
+    if key is not None:
+        _forms.put(key, tuple(found.values()))
+    return KeyClauses({name: form.filled(placeholders) for name, form in found.items()})
 
 
-def _clause_of(node: Condition, placeholders: Placeholders) -> KeyClause:
+class _Form(NamedTuple):
+    """A clause without its values, which are those of `refs`."""
+
+    name: str
+    operator: RangeOperator
+    refs: tuple[str, ...]
+
+    def filled(self, placeholders: Placeholders) -> KeyClause:
+        """Raises ExpressionError."""
+        values = [placeholders.value(ref) for ref in self.refs]
+        check_types = TYPE_CHECKS.get(self.operator)
+        if check_types is not None:
+            check_types(self.operator, [(self.name,), *values])
+        return KeyClause(self.name, self.operator, tuple(values))
+
+
+_forms: BoundCache[tuple[_Form, ...]] = BoundCache()
+
+
+def _form_of(node: Condition, placeholders: Placeholders) -> _Form:
     if isinstance(node, Junction):
         raise errors.invalid_key_operator("OR")
     if isinstance(node, Negation):
@@ -177,8 +206,8 @@ def _clause_of(node: Condition, placeholders: Placeholders) -> KeyClause:
     assert isinstance(key, Path)
     name = placeholders.path(key)[0]
     assert isinstance(name, str)
-    values = [_value(operand, placeholders) for operand in node.operands if operand is not key]
-    return KeyClause(name, (MIRRORED if key_index else RANGE_OPERATORS)[operator], tuple(values))
+    refs = tuple(operand.name for operand in node.operands if isinstance(operand, ValueRef))
+    return _Form(name, (MIRRORED if key_index else RANGE_OPERATORS)[operator], refs)
 
 
 def _key_index(node: Predicate) -> int:
@@ -196,9 +225,3 @@ def _key_index(node: Predicate) -> int:
     if found is None:
         raise KeyConditionError(errors.NO_KEY_IN_CONDITION)
     return found
-
-
-def _value(operand: Operand, placeholders: Placeholders) -> AttributeValue:
-    value = resolve(operand, placeholders)
-    assert isinstance(value, dict)
-    return value

@@ -38,6 +38,11 @@ def size_of(record: Record) -> int:
     return size
 
 
+def sum_of_sizes(records: Sequence[Record]) -> int:
+    """Returns the sum of the items' sizes in bytes."""
+    return sum([_SIZE(record, 1)[0] for record in records])
+
+
 def decode(record: Record) -> Item:
     item: Item = orjson.loads(record[HEADER_BYTES:])
     return item
