@@ -24,6 +24,23 @@ if TYPE_CHECKING:
 
 _FILE: Final = "file://"
 _KINDS: Final[dict[str, Any]] = {"integer": int, "boolean": bool}
+_LISTED: Final = frozenset(
+    {
+        "CreateUser",
+        "CreateAccessKey",
+        "ListUsers",
+        "PutUserPolicy",
+        "AttachUserPolicy",
+        "CreatePolicy",
+        "CreateGroup",
+        "AddUserToGroup",
+        "PutGroupPolicy",
+        "CreateRole",
+        "PutRolePolicy",
+        "SimulatePrincipalPolicy",
+    }
+)
+"""Operations that `--help` shows. The others work too; their list is AWS's."""
 
 
 class _Operations(click.Group):
@@ -51,6 +68,7 @@ class _Operations(click.Group):
             ],
             callback=partial(_run, name),
             help=f"{name}, as AWS documents it.",
+            hidden=name not in _LISTED,
         )
 
 
@@ -95,8 +113,9 @@ def _common() -> list[click.Parameter]:
 def iam() -> None:
     """Manage users, groups, roles and policies in a credentials file.
 
-    The commands and options are those of `aws iam`; file://PATH stands for a file's content. A running server
-    reads changes within a second.
+    The commands and options are those of `aws iam`, and so are those for users, groups, roles and policies that
+    are not listed here; file://PATH stands for a file's content. A running server reads changes within a second,
+    and takes the same commands from `aws iam --endpoint-url`.
     """
 
 
