@@ -113,9 +113,9 @@ def _common() -> list[click.Parameter]:
 def iam() -> None:
     """Manage users, groups, roles and policies in a credentials file.
 
-    The commands and options are those of `aws iam`, and so are those for users, groups, roles and policies that
-    are not listed here; file://PATH stands for a file's content. A running server reads changes within a second,
-    and takes the same commands from `aws iam --endpoint-url`.
+    The commands and options are those of `aws iam`; those for users, groups, roles and policies that are not
+    listed here work too. file://PATH stands for the content of a file. A running server reads changes in a
+    second, and takes the same commands from `aws iam --endpoint-url`.
     """
 
 
