@@ -22,3 +22,9 @@ def test_site_builds_without_warnings_and_loads_nothing_from_elsewhere(tmp_path:
     assert (site / "docs" / "guide" / "throughput.html") in pages
     loaded = re.compile(r"<(?:script|img|iframe)[^>]* src=\"(?:https?:)?//|<link[^>]* href=\"(?:https?:)?//")
     assert [page.name for page in pages if loaded.search(page.read_text())] == []
+
+
+def test_guides_begin_with_what_one_can_do_after_them() -> None:
+    for page in sorted((ROOT / "docs" / "guide").glob("*.md")):
+        begun = page.read_text("utf-8").split("\n", 3)[2]
+        assert begun.startswith("After this page "), page.name
