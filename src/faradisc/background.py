@@ -85,22 +85,23 @@ class DatabaseJobs:
 
 
 def _leased(backend: Backend, sweeper: Sweeper, services: OtherServices) -> list[Job]:
-    """Returns the jobs that one of several nodes runs at a time."""
+    """Returns the jobs that one of several nodes runs at a time, as a whole or each of its works."""
     store, catalog, clock = backend.store, backend.catalog, backend.clock
     throughput = catalog.throughput.background
+    fillings = {name: Filling(store, catalog, clock, job) for name, job in FILLING_JOBS.items()}
     return [
         Job("partition splits", no_work, throughput.lead, throughput.follow),
         Job("deleted rows", store.sweep),
         Job("idempotency tokens", lambda: backend.tokens.forget_expired(clock.now_ns())),
         Job("stream retention", catalog.streams.step),
-        *(Job(name, Filling(store, catalog, clock, job).step) for name, job in FILLING_JOBS.items()),
-        Job("expiry", sweeper.step),
+        *(Job(name, each.step, shared=(each.attempts,)) for name, each in fillings.items()),
+        Job("expiry", sweeper.step, shared=(sweeper.attempts,)),
         Job("replication", backend.replicas.step),
         Job("Kinesis delivery", backend.kinesis.step),
         *services.jobs,
-        Job("exports and imports", backend.exchange.step, backend.exchange.taken, backend.exchange.lost),
+        Job("exports and imports", backend.exchange.step, shared=tuple(backend.exchange.attempts.values())),
         Job("backups", backend.backups.step, backend.backups.taken, backend.backups.lost),
-        Job("restores", backend.restores.step),
+        Job("restores", backend.restores.step, shared=(backend.restores.attempts,)),
         Job("recovery periods", backend.periods.step),
     ]
 

@@ -548,3 +548,60 @@ def test_vector_indexes_are_rejected(play: Play, place: Place) -> None:
         assert (await nodes.call("ListTables"))["TableNames"] == []
 
     play(scenario, place)
+
+
+@HERE_AND_THERE
+def test_nodes_share_the_expiry_of_tables_and_take_over_that_of_a_node_that_stands(
+    play: Play, place: Place
+) -> None:
+    """Every item is deleted once, whether or not one node takes part."""
+    names = [f"things{number}" for number in range(3)]
+    specification = {"AttributeName": "exp", "Enabled": True}
+    stream = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+
+    async def scenario(nodes: Nodes) -> None:
+        one = nodes.nodes[0]
+        clusters = [node.database.cluster for node in nodes.nodes]
+        while not all(each is not None and len(each.nodes.alive) == 2 for each in clusters):
+            nodes.clock.advance(0.02)  # until each has met the other
+            await asyncio.sleep(0)
+        for name in names:
+            await one.on(name, "CreateTable", **TABLE, StreamSpecification=stream)
+            await one.on(name, "UpdateTimeToLive", TimeToLiveSpecification=specification)
+
+        async def put(first: int) -> None:
+            exp = nodes.clock.now_ns() // 1_000_000_000 - 10
+            for name in names:
+                for number in range(first, first + 8):
+                    await nodes.any().on(name, "PutItem", Item=item(p=f"k{number}", exp=exp))
+
+        async def expired() -> dict[str, int]:
+            """Returns which node had the lease of each table, when all items are deleted."""
+            holders: dict[str, int] = {}
+            while any([await all_items(nodes.any(), name) for name in names]):
+                for number, each in enumerate(clusters):
+                    assert each is not None
+                    holders |= {name: number for name in each.nodes.held if name.startswith("expiry: ")}
+                await asyncio.sleep(0)
+            return holders
+
+        await put(0)
+        assert set((await expired()).values()) == {0, 1}
+        work = one.database.work
+        one.database.work = _nothing_to_do  # type: ignore[method-assign]
+        await put(8)
+        nodes.clock.advance(11)
+        await expired()
+        one.database.work = work  # type: ignore[method-assign]
+        for name in names:
+            (table,) = [each for each in one.database.backend.catalog.tables.all() if each.name == name]
+            assert table.state.stream is not None
+            found = one.database.backend.catalog.streams.stream(table.state.stream.resource)
+            entries = [len(await one.database.store.log(part, 0, 1000)) for part in found.parts]
+            assert sum(entries) == 32, "a record of each put and of each deletion"
+
+    play(scenario, place)
+
+
+async def _nothing_to_do() -> bool:
+    return False

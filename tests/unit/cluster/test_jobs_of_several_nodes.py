@@ -23,6 +23,7 @@ ITEMS = 2000
 
 
 def runner(nodes: SharedNodes, job: str) -> TestNode:
+    """Returns the node that runs a job, or the work of a job that nodes share."""
     (found,) = [node for node in nodes.nodes if job in node.jobs]
     return found
 
@@ -93,16 +94,18 @@ def with_buckets(tmp_path: Path, records: int) -> SharedNodes:
 def test_an_import_goes_on_on_another_node_and_imports_each_item_once(tmp_path: Path, dies: bool) -> None:
     records = 12_000
     nodes = with_buckets(tmp_path, records)
-    holder = runner(nodes, "exports and imports")
-    node = other_than(nodes, holder)
     request = {
         "S3BucketSource": {"S3Bucket": "bucket"},
         "InputFormat": "DYNAMODB_JSON",
         "TableCreationParameters": {"TableName": "i", **SCHEMA},
     }
-    arn = holder.call("ImportTable", **request)["ImportTableDescription"]["ImportArn"]
+    arn = nodes.nodes[0].call("ImportTable", **request)["ImportTableDescription"]["ImportArn"]
+    nodes.clock.advance(1)
     for _ in range(5):
-        run(holder.database.work())
+        for each in nodes.nodes:
+            run(each.database.work())
+    holder = runner(nodes, f"exports and imports: {arn}")
+    node = other_than(nodes, holder)
     described = holder.call("DescribeImport", ImportArn=arn)["ImportTableDescription"]
     assert described["ImportStatus"] == "IN_PROGRESS" and 0 < described["ImportedItemCount"] < records
     working = [node] if dies else nodes.nodes

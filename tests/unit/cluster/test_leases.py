@@ -43,7 +43,7 @@ def test_each_job_runs_on_one_node_and_jobs_are_spread() -> None:
     nodes = SharedNodes(3)
     nodes.pass_time(6, *nodes.nodes)
     held = [node.jobs for node in nodes.nodes]
-    assert set().union(*held) == all_jobs() > {"expiry", "backups"}
+    assert set().union(*held) == all_jobs() > {"replication", "backups"}
     assert sum(map(len, held)) == len(all_jobs())
     assert all(held)
 

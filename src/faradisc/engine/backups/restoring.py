@@ -80,7 +80,7 @@ class Restores:
         self._backups = backups
         self._verification: tuple[int, Verification] | None = None
         """The resource of the table to be filled, and the verification of its backup."""
-        self.attempts = Attempts(clock)
+        self.attempts = Attempts(clock, one_at_a_time=True)
 
     # --- Beginning ---
 
@@ -186,7 +186,7 @@ class Restores:
     async def step(self) -> bool:
         """Verifies a piece of a backup, or writes one block or page of a table. Returns False if idle."""
         filled = [table for table in self._catalog.tables.owned_by(OWNER_JOB) if table.version]
-        return await self.attempts.step(map(self._work, filled[:1]))
+        return await self.attempts.step(map(self._work, filled))
 
     def _work(self, table: Table) -> Work:
         async def undo() -> None:
@@ -194,7 +194,7 @@ class Restores:
 
         hopeless = (Damaged, BackupStorageError, KeyDenied)
         name = f"restore of {table.state.arn}"
-        return Work(name, partial(self._fill, table), partial(self._drop, table), undo, hopeless)
+        return Work(name, partial(self._fill, table), partial(self._drop, table), undo, hopeless, taken=undo)
 
     async def _fill(self, table: Table) -> None:
         key = job_key(b"restore", table.state.resource)

@@ -25,7 +25,7 @@ from faradisc.engine.inspection.layouts import (
 )
 from faradisc.engine.tables.state import DAY_NS
 from faradisc.model.codec import keyspace
-from faradisc.model.codec.keyspace import LEASES_PREFIX, Placement
+from faradisc.model.codec.keyspace import LEASES_PREFIX, WORKS_MARK, Placement
 from faradisc.model.values.schema import KeySchema
 from faradisc.storage.api import Part
 
@@ -58,6 +58,8 @@ class Explainer:
             part = keyspace.TOKENS_PART  # or that of another place
         if part in SYSTEM_PARTS:
             return Layout(SYSTEM_PARTS[part], _SYSTEM_KEYS.get(part, opaque), json)
+        if part.startswith(LEASES_PREFIX + WORKS_MARK):
+            return Layout("leases of works that servers share", opaque, json)
         if part.startswith(LEASES_PREFIX):
             return Layout(f"the lease of the job {printable(part[5:])}", payload=json)
         resource = int.from_bytes(part[:4], "big")

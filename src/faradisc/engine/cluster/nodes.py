@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -22,9 +23,11 @@ from faradisc.storage.api import Batch, ReadOnlyStore, Store
 
 log = logging.getLogger("faradisc.engine.cluster")
 
-FEATURES = 1
+FEATURES = 2
 """What this release knows of what nodes share; rises with every change that older nodes would not understand.
 A change is used once `Nodes.features` has reached it: when the last older node has gone."""
+LEASES_OF_WORKS = 2
+"""The feature that several nodes share a job (leases.py)."""
 BEAT_NS = 2_000_000_000
 DEAD_NS = 10_000_000_000
 FORGOTTEN_NS = 86_400_000_000_000
@@ -53,7 +56,7 @@ class Node:
     """When it last wrote its row, by the store's time."""
     features: int = FEATURES
     leases: tuple[str, ...] = ()
-    """The jobs that it runs."""
+    """The jobs that it runs, and the works that it has of jobs that nodes share."""
     alone: bool = False
     """Whether it excludes all others: a repair."""
 
@@ -187,7 +190,11 @@ async def all_nodes(store: ReadOnlyStore) -> list[Node]:
 
 
 async def described_nodes(store: Store, clock: Clock) -> list[dict[str, Any]]:
-    """Returns the nodes of a store for people, oldest first; `age_s`: seconds since the last heartbeat."""
+    """Returns the nodes of a store for people, oldest first.
+
+    age_s: seconds since the last heartbeat. leases: names of jobs; of a job that nodes share also the number
+    of works that the node has, as in "expiry (3)".
+    """
     now_ns = await store.now_ns() or clock.now_ns()
     return [
         {
@@ -196,7 +203,13 @@ async def described_nodes(store: Store, clock: Clock) -> list[dict[str, Any]]:
             "version": node.version,
             "status": "alive" if node.is_alive(now_ns) else "dead",
             "age_s": round(max(now_ns - node.beat_ns, 0) / 1e9, 1),
-            "leases": list(node.leases),
+            "leases": _counted(node.leases),
         }
         for node in await all_nodes(store)
     ]
+
+
+def _counted(leases: Sequence[str]) -> list[str]:
+    works = Counter(job for job, colon, _ in (name.partition(": ") for name in leases) if colon)
+    whole = [name for name in leases if ": " not in name]
+    return sorted([*whole, *(f"{job} ({count})" for job, count in works.items())])

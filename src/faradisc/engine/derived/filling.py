@@ -27,7 +27,7 @@ log = logging.getLogger("faradisc.backfill")
 
 LOG_EVERY_ROWS = 100_000
 FILLING_JOBS = {"index backfill": b"backfill", "expiry backfill": b"ttl", "feature backfill": b"feature"}
-"""The names of the jobs, which those of leases have too, and of their cursors."""
+"""The names of the jobs, and those of their cursors."""
 
 
 class Filling:
@@ -37,11 +37,11 @@ class Filling:
         self._store = store
         self._catalog = catalog
         self._job = job
-        self._attempts = Attempts(clock)
+        self.attempts = Attempts(clock)
 
     async def step(self) -> bool:
         """Does one step for something that is filled by this kind of job; returns False if there is none."""
-        return await self._attempts.step(
+        return await self.attempts.step(
             Work(f"{derived.words} of {table.arn}", partial(self._fill, table, derived))
             for table, derived in self._catalog.tables.filling(self._job)
         )

@@ -185,7 +185,8 @@ class Importing:
     async def recover(self) -> None:
         """Deletes tables whose import was not stored, and ends imports whose tables are complete.
 
-        Called before the first request, or when another node has ended; repairs a crash between two commits.
+        Called before the first request, or now and then where nodes share a store; repairs a crash between
+        two commits.
         """
         started = {task.shown["TableId"] for task in self._tasks.running(IMPORT)}
         # On another node a request may be between the two.
@@ -193,6 +194,8 @@ class Importing:
         for table in self._catalog.tables.owned_by(OWNER_JOB):
             if table.state.table_id not in started and table.state.created_ns <= before_ns:
                 await self._catalog.delete(table, while_in_use=True)
+        if self._store.shared:
+            return  # who has the lease of an import ends it
         for task in [each for each in self._tasks.running(IMPORT) if each.progress.get("done")]:
             if self._table_of(task) is None and "failed" not in task.progress:
                 await self._end(task)

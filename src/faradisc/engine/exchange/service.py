@@ -6,7 +6,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,6 +23,10 @@ from faradisc.storage.api import Store
 
 if TYPE_CHECKING:
     from faradisc.engine.exchange.importing import Importing
+
+
+RECOVER_EVERY_NS = 60_000_000_000
+"""How often a server of several looks for tables whose import was not stored."""
 
 
 class Exchange(Protocol):
@@ -64,29 +68,17 @@ class ExchangeService:
         self._background_throttle = background_throttle
         self.locations = locations
         self.tasks = TaskStore(store, clock, entropy)
+        self._recovery_due_ns = 0
         self._jobs: dict[str, Exchange] = {}
-        self.attempts = {kind: Attempts(clock) for kind in (EXPORT, IMPORT, BULK)}
+        self.attempts = {kind: Attempts(clock, one_at_a_time=True) for kind in (EXPORT, IMPORT, BULK)}
 
     async def load(self) -> None:
         await self.tasks.load()
         if not self._store.shared:
             await self._recover()
 
-    async def taken(self) -> None:
-        """Begins to run the tasks on this node, from their last commits."""
-        await self.tasks.follow()
-        self.tasks.working = True
-        for kind in (EXPORT, IMPORT, BULK):
-            for task in list(self.tasks.running(kind)):
-                await self.tasks.reload(task)
-        await self._recover()
-
-    async def lost(self) -> None:
-        """Leaves the tasks to another node."""
-        self.tasks.working = False
-        self.close()
-
     async def _recover(self) -> None:
+        self._recovery_due_ns = self._clock.now_ns() + RECOVER_EVERY_NS
         if self.locations is not None:
             done = any(task.progress.get("done") for task in self.tasks.running(IMPORT))
             if done or self._catalog.tables.owned_by("import"):
@@ -99,12 +91,27 @@ class ExchangeService:
         """
         busy = False
         for kind, attempts in self.attempts.items() if self.locations is not None else ():
-            task = next(self.tasks.running(kind), None)
-            busy = await attempts.step([] if task is None else [self._work(task)]) or busy
+            busy = await attempts.step(self._works(kind)) or busy
         return await self.tasks.forget_old() or busy
+
+    def _works(self, kind: str) -> Iterator[Work]:
+        """Yields the running tasks of a kind, oldest first."""
+        if kind == IMPORT and self._store.shared and self._clock.now_ns() >= self._recovery_due_ns:
+            yield Work("recovery", self._recover)
+        yield from map(self._work, list(self.tasks.running(kind)))
 
     def _work(self, task: Task) -> Work:
         job = self._job(task.kind)
+
+        async def taken() -> None:
+            await self.tasks.follow()
+            self.tasks.take(task)
+            await self.tasks.reload(task)
+
+        async def lost() -> None:
+            self.tasks.leave(task)
+            if task.running:  # or it has closed its files, and they are another one's
+                job.close()
 
         async def undo() -> None:
             job.close()
@@ -116,7 +123,8 @@ class ExchangeService:
                 await job.fail(task, "InputDamaged" if isinstance(error, InputDamaged) else code, str(error))
 
         hopeless = (TaskFailed, BucketError, InputDamaged, Unavailable, KeyDenied, OSError)
-        return Work(task.arn, partial(job.step, task), give_up, undo, hopeless)
+        step = partial(job.step, task)
+        return Work(task.arn, step, give_up, undo, hopeless, taken, lost, stays=True)
 
     def _job(self, kind: str) -> Exchange:
         if kind not in self._jobs:

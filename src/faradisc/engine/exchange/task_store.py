@@ -95,8 +95,8 @@ class TaskStore:
         """By ARN, oldest first."""
         self._cancelled: set[bytes] = set()
         """Keys of tasks that were cancelled through another node than the one that runs them."""
-        self.working = not store.shared
-        """Whether this node runs the tasks: then no other one changes those that are running."""
+        self._mine: set[str] | None = set() if store.shared else None
+        """ARNs of the tasks that this node works on: no other one changes them while they run. None: all."""
         self._last_id_ms = 0
         self._cleaned_ns = 0
         """When a search for old tasks last found none."""
@@ -117,7 +117,7 @@ class TaskStore:
             else:
                 task = Task(**orjson.loads(payload))
                 present = self._tasks.setdefault(task.arn, task)
-                if not (self.working and present.running):
+                if not (self._is_mine(present) and present.running):
                     for each in fields(Task):
                         setattr(present, each.name, getattr(task, each.name))
         if rows:
@@ -126,6 +126,19 @@ class TaskStore:
             for task in ordered:
                 if task.running and task.key in self._cancelled:
                     task.status = "CANCELLING"
+
+    def take(self, task: Task) -> None:
+        """Notes that this node works on a task."""
+        if self._mine is not None:
+            self._mine.add(task.arn)
+
+    def leave(self, task: Task) -> None:
+        """Notes that another node works on a task, or that it has ended."""
+        if self._mine is not None:
+            self._mine.discard(task.arn)
+
+    def _is_mine(self, task: Task) -> bool:
+        return self._mine is None or task.arn in self._mine
 
     def new_id(self) -> str:
         """Returns an id in the service's form: milliseconds in 14 digits, 8 hex digits. Ids increase."""
@@ -167,7 +180,7 @@ class TaskStore:
     async def cancel(self, task: Task) -> None:
         """Asks the job of a task to end it."""
         task.status = "CANCELLING"
-        if self.working:
+        if self._is_mine(task):
             await self.save(task)
         else:  # only the node that runs it writes its row
             await self._rows.commit(self._rows.batch([(_CANCELLED + task.key, b"true")]))

@@ -2,8 +2,8 @@
 
 A job has a name and a step. A step is bounded, and returns whether there was something to do. Only the
 scheduler runs steps, so the same jobs run in a server's loop, between the requests of an in-process client,
-and in a simulation. On a shared store one node at a time runs a job: the one that has the lease of its name
-(engine/cluster/leases.py).
+and in a simulation. On a shared store one node at a time runs a job: the one that has the lease of its name;
+or several nodes share the job, and each has the leases of some works (engine/cluster/leases.py).
 
 What a job works on for many steps is a `Work`: an export, a table being restored, an index being filled.
 Its progress is stored with what it has written, so that it goes on at its last commit. After an error:
@@ -27,6 +27,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 from faradisc.clock import Clock
 from faradisc.errors import AccessDeniedException, StorageError
@@ -56,6 +57,11 @@ class Job:
     """Called before the first step after this node has become the one of several that runs the job."""
     lost: Callable[[], Awaitable[None]] | None = None
     """Called when another node runs the job from now on."""
+    stays: ClassVar[bool] = False
+    """A job goes to a node that starts, if it is that one's turn."""
+    shared: tuple[Attempts, ...] = ()
+    """The attempts of the works that several nodes share, a lease each. Beside these works, `step` does only
+    what any number of nodes may do at the same time. (): one node runs the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +78,25 @@ class Work:
     """Brings what is in memory back to the last commit, after an error and before anything else."""
     hopeless: tuple[type[Exception], ...] = ()
     """Errors that another attempt does not mend."""
+    taken: Callable[[], Awaitable[None]] | None = None
+    """Called before the first step after this node has become the one of several that works on it."""
+    lost: Callable[[], Awaitable[None]] | None = None
+    """Called when another node works on it from now on, or when it has ended."""
+    stays: bool = False
+    """Whether it stays with its node as long as that lives: what it has there would be lost. Other works go
+    to nodes that start, too."""
+
+
+class WorkTurns(Protocol):
+    """Which works of a job this node takes steps of, where several nodes share the job."""
+
+    async def step(self, work: Work, attempt: Callable[[Work], Awaitable[bool]]) -> bool | None:
+        """Returns what an attempt returns; None if another node works on it, or is about to."""
+        ...
+
+    async def settle(self) -> None:
+        """Gives back what has had nothing to do for a while."""
+        ...
 
 
 @dataclass(slots=True)
@@ -89,10 +114,14 @@ class _Failed:
 class Attempts:
     """Takes steps of the works of one job, and remembers which have failed."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, one_at_a_time: bool = False) -> None:
+        """one_at_a_time: no step of another work while the first one of this node has to wait."""
         self._clock = clock
+        self._one_at_a_time = one_at_a_time
         self.failed: dict[str, _Failed] = {}
         """By name of a work that exists."""
+        self.turns: WorkTurns | None = None
+        """None: this node works on all."""
 
     async def step(self, works: Iterable[Work]) -> bool:
         """Takes a step of the first work with something to do. Returns False if there was none.
@@ -102,13 +131,19 @@ class Attempts:
         if self.failed:
             works = list(works)
             self.failed = {work.name: self.failed[work.name] for work in works if work.name in self.failed}
+        busy = False
         for work in works:
             failed = self.failed.get(work.name)
             if failed is not None and self._clock.now_ns() < failed.due_ns:
                 continue
-            if await self._try(work):
-                return True
-        return False
+            done = await (self._try(work) if self.turns is None else self.turns.step(work, self._try))
+            if done:
+                busy = True
+            if done or (done is not None and self._one_at_a_time):
+                break
+        if self.turns is not None:
+            await self.turns.settle()
+        return busy
 
     async def _try(self, work: Work) -> bool:
         try:

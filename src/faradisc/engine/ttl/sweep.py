@@ -45,14 +45,14 @@ class Sweeper:
         self._catalog = catalog
         self._clock = clock
         self._delay_ns = int(delay_s * 1_000_000_000)
-        self._attempts = Attempts(clock)
+        self.attempts = Attempts(clock)
         self._working = asyncio.Lock()
         self._forgotten_ns = 0
         """When what is known of the items that expire next was last forgotten."""
 
     async def step(self) -> bool:
         """Deletes some expired items; returns False if there are none."""
-        return await self._attempts.step(
+        return await self.attempts.step(
             Work(f"expiry of {table.arn}", partial(self._sweep, table, expiry, until_s))
             for table, expiry, until_s in self._due(self._clock.now_ns() - self._delay_ns)
         )

@@ -56,7 +56,8 @@ BROADCAST_PART = b"\x00\x00\x00\x00\x0a"
 LINKS_PART = b"\x00\x00\x00\x00\x0b"
 """Cut links between regions (engine/replication/links.py)."""
 LEASES_PREFIX = b"\x00\x00\x00\x00\x08"
-"""With the name of a lease after it."""
+"""With the name of a job after it; or the mark of works, and one byte (engine/cluster/leases.py)."""
+WORKS_MARK = b"\xff"
 _JOB_KINDS = (b"backfill", b"ttl", b"restore", b"sealing", b"feature")
 
 
