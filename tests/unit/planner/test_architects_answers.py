@@ -7,10 +7,14 @@ import pytest
 from faradisc.tools.advisor.definitions import Definition
 from faradisc.tools.advisor.rules.capacity_mode import find as cheaper_mode
 from faradisc.tools.advisor.traffic import ObservedDemand, TableTraffic, Traffic
-from faradisc.tools.planner.plan_file.plan import Scaling
+from faradisc.tools.planner.plan_file.plan import Plan, Scaling
+from faradisc.tools.planner.results.chance import judged
 from faradisc.tools.planner.results.demand import DirectionDemand
+from faradisc.tools.planner.results.hot_keys import shards
 from faradisc.tools.planner.results.outcome import PlanOutcome
-from unit.planner.planned import outcome_of
+from faradisc.tools.planner.results.what_if import candidates, explored
+from faradisc.tools.planner.run import run
+from unit.planner.planned import outcome_of, planned
 
 
 def month(outcome: PlanOutcome, mode: str) -> float:
@@ -116,3 +120,85 @@ def test_advise_and_plan_have_one_model_of_cost() -> None:
     assert month(plan, "on-demand") == 164.25
     assert "costs $164.25 on demand" in finding.evidence
     assert f"and ${month(plan, 'auto-scaling'):,.2f} provisioned with auto scaling" in finding.evidence
+
+
+# --- Chance ---------------------------------------------------------------------------------------
+
+COUNTER = """
+    duration: {minutes}m
+    tables: {{T: {{mode: on-demand, warm: {{write: 8000}}, sort_key: true}}}}
+    traffic: [{{operation: PutItem, rate: {rate}, sort: rising, keys: {{single: counter, suffixes:
+    {suffixes}}}}}]
+"""
+
+
+def fluid(plan: Plan) -> PlanOutcome:
+    return run(plan, engine="fluid")
+
+
+def drawn(rate: int, suffixes: int, draws: int, minutes: int = 1) -> tuple[Plan, PlanOutcome]:
+    plan = planned(COUNTER.format(rate=rate, suffixes=suffixes, minutes=minutes))
+    return plan, judged(plan, fluid, draws)
+
+
+def test_shards_are_as_many_as_nearly_all_placements_need() -> None:
+    """By hand: of two keys with 750 a second each, both fall on one of 8 partitions once in 8 times, which is
+    too often; of three with 500 all three do once in 64, and two are served."""
+    assert shards(1500, 1000, 8) == 3
+    assert shards(900, 1000, 8) == 1
+    # More than the partitions serve: they are what is missing, and the quotient is said.
+    assert shards(9000, 1000, 8) == 9
+
+
+def test_sharding_is_a_range_over_names_and_seeds() -> None:
+    """By hand: of 5 keys with 500 a second each over 8 partitions a partition serves two. Three or more meet
+    in one with 1 - (8*7*6*5*4 + 10*8*7*6*5 + 15*8*7*6) / 8**5 = 0.136 of the placements."""
+    _, found = drawn(2500, 5, 60)
+    assert found.draws is not None and found.draws.drawn == 60
+    assert 44 <= found.draws.held <= 59
+    assert f"holds in {found.draws.held} of 60 draws" in found.headline.text
+    assert found.headline.holds == (found.draws.held * 100 >= 90 * 60)
+    assert found.draws.lost_low == 0 and found.draws.lost_high > 10
+
+
+def test_the_plan_itself_is_the_first_draw_and_draws_are_reproducible() -> None:
+    plan, found = drawn(2500, 5, 8)
+    assert plan.drawn(0) is plan
+    assert plan.drawn(3).traffic[0].keys.shape(0, 0, 1).keys[0].name == "counter.1"
+    assert drawn(2500, 5, 8)[1] == found
+
+
+def test_one_number_stands_in_headline_findings_and_what_if() -> None:
+    plan, found = drawn(2500, 1, 10)
+    assert not found.headline.holds and found.draws is None  # a key that no place serves
+    found = explored(plan, found, fluid, 10)
+    held = found.what_if[-1]
+    assert held.holds and held.draws is not None and held.draws.held * 100 >= 90 * held.draws.drawn
+    (hot,) = [key for key in found.hot_keys if key.verdict == "shard"]
+    assert f"divide the key 'counter' of T by {hot.ways} suffixes" in found.headline.change
+    assert f"shard it {hot.ways} ways" in hot.words and any(hot.words in each for each in found.verdict)
+    assert f"by {hot.ways} suffixes" in held.change
+
+
+def test_the_remedy_divides_the_key_and_not_a_shard_of_it() -> None:
+    """Two suffixes of 1,500 a second each are 3,000 a second of one key, over 8 partitions."""
+    plan, found = drawn(3000, 2, 1)
+    words = [each.words for each in candidates(plan, found)]
+    assert words[0] == f"divide the key 'counter' of T by {shards(3000, 1000, 8)} suffixes, now 2"
+
+
+def test_warm_throughput_is_tried_where_keys_meet_by_chance() -> None:
+    """Keys that a partition serves, and that meet in one, spread over twice as many partitions."""
+    plan = planned(COUNTER.format(rate=3900, suffixes=6, minutes=1))
+    found = explored(plan, judged(plan, fluid, 10), fluid, 10)
+    assert not found.headline.holds
+    assert found.what_if[0].change == "warm table T to 12,000 reads and 16,000 writes a second beforehand"
+
+
+def test_two_changes_are_tried_together() -> None:
+    """By hand: 5,000 a second of one key need at least 5 partitions, and there are 4: neither suffixes nor
+    warm throughput alone."""
+    plan = planned(COUNTER.format(rate=5000, suffixes=1, minutes=1).replace("warm: {write: 8000}, ", ""))
+    found = explored(plan, fluid(plan), fluid)
+    assert found.headline.change.startswith("It holds with two changes: divide the key 'counter' of T by ")
+    assert ", and warm table T to " in found.headline.change

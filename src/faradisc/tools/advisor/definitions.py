@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.tools.planner.traces.trace_format import Described
 
 
@@ -42,6 +43,13 @@ class Definition:
 
     def index(self, name: str | None) -> IndexDefinition | None:
         return next((index for index in self.indexes if index.name == name), None)
+
+    def partitions(self, name: str | None) -> int:
+        """Returns how many partitions the table or an index begins with, as a plan assumes it."""
+        if self.on_demand:
+            return on_demand_partitions(12_000, 4_000)
+        rates = self if name is None else self.index(name) or self
+        return needed_partitions(rates.read_units, rates.write_units, self.size_bytes if name is None else 0)
 
     @property
     def hash_key(self) -> str:

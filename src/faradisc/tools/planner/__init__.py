@@ -8,7 +8,7 @@ the server (faradisc.capacity). The result of a run is an `Outcome`.
     traces       recorded traffic, files of rates, exports from CloudWatch
     simulation   tables of the capacity model, auto scaling, both engines, the recorder
     run          a plan in, an outcome out
-    results      the outcome: costs, hot keys, headline, what if, CSV
+    results      the outcome: costs, hot keys, headline, chance, what if, CSV
     report       outcomes as one HTML page, and as text
 
 Nothing here reads the clock or draws true random numbers: the plan gives the time and the seed.

@@ -37,15 +37,16 @@ def _judged(
     unit, verb = ("WCU", "written") if direction == "W" else ("RCU", "read")
     resource = table.resource(index)
     share = f"key {key.name!r} of {resource} has {key.share_percent:.0f} % of the {verb} units"
+    partitions = table.definition.partitions(index)
     level: Level
     if peak > key.limit_units:
-        ways = shards(peak, key.limit_units)
+        ways = shards(peak, key.limit_units, partitions)
         level = "high"
         title = f"Key {key.name!r} of {resource} needs {ways} shards"
         evidence = f"In its busiest second {share}: {arithmetic(peak, key.limit_units, unit)}"
     elif key.throttled or peak * 100 >= NEAR_PERCENT * key.limit_units:
         # What is throttled is not consumed: a throttled key needs more than its peak shows.
-        ways = max(2, shards(2 * peak, key.limit_units))
+        ways = max(2, shards(2 * peak, key.limit_units, partitions))
         level = "high" if key.throttled else "medium"
         at = "is throttled at" if key.throttled else "is near"
         title = f"Key {key.name!r} of {resource} {at} the limit of a partition"

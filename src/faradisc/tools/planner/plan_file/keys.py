@@ -99,14 +99,13 @@ class Keys(Members):
             return key_distributions.uniform(self.uniform, sort)
         if self.sequential is not None:
             return key_distributions.Sequential(self.sequential.items_per_key, sort)
-        return self._divided(start_s, sort, 1)
+        return self._divided(start_s, sort, self._suffixes)
 
     @property
     def _suffixes(self) -> int:
         return self.date.suffixes if self.date and self.date.has("suffixes") else self.suffixes
 
-    def _divided(self, start_s: int, sort: Sort, times: int) -> KeyModel:
-        suffixes = times * self._suffixes
+    def _divided(self, start_s: int, sort: Sort, suffixes: int) -> KeyModel:
         if self.zipf is not None:
             return key_distributions.zipf(self.zipf.keys, float(self.zipf.exponent), suffixes, sort)
         if self.single is not None:
@@ -124,7 +123,7 @@ class Keys(Members):
         return key_distributions.weighted(listed, suffixes, sort, name)
 
     def resharded(self, start_s: int, sort: Sort) -> Resharded | None:
-        """Returns what makes the model with so many times its suffixes; None where it takes none."""
+        """Returns what makes the model with other suffixes; None where it takes none."""
         if self.uniform is not None or self.sequential is not None:
             return None
-        return partial(self._divided, start_s, sort)
+        return Resharded(self._suffixes, partial(self._divided, start_s, sort))

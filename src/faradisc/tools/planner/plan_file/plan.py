@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -31,8 +31,16 @@ from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
 START_S = 1_793_577_600
 """The default start: Monday, 2 November 2026, midnight UTC."""
 DURATION_MAX_S = 366 * 86_400
-Resharded = Callable[[int], KeyModel]
-"""Returns a key model with so many times its suffixes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resharded:
+    """How the keys of a model are divided, and what divides them otherwise."""
+
+    suffixes: int
+    model: Callable[[int], KeyModel]
+    """Returns the model with so many suffixes."""
+
 
 Mode: TypeAlias = Annotated[str, choice("provisioned", "on-demand")]
 
@@ -237,6 +245,10 @@ class FlowPlan:
         return float(self.rate.most * self.share / MICRO)
 
 
+Keyed = TypeVar("Keyed", FlowPlan, IndexPlan)
+"""What has keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClassPlan:
     """What a file of rates does not say of the requests of one class."""
@@ -284,6 +296,18 @@ class Plan:
     """The name of the file's variant."""
     skipped: Skipped | None = None
     """Lines of the file of rates that were skipped."""
+
+    def drawn(self, draw: int) -> Plan:
+        """Returns the plan with another seed and its keys in other places; 0 is the plan itself."""
+
+        def placed(each: Keyed) -> Keyed:
+            return each if each.keys is None else replace(each, keys=each.keys.placed(draw))
+
+        if not draw:
+            return self
+        tables = (replace(each, indexes=tuple(map(placed, each.indexes))) for each in self.tables)
+        traffic = tuple(map(placed, self.traffic))
+        return replace(self, seed=self.seed + draw, tables=tuple(tables), traffic=traffic)
 
     @property
     def every_s(self) -> int | None:

@@ -70,7 +70,7 @@ def what_if(outcome: PlanOutcome, detail: Detail) -> ChartTable | None:
     rows = [
         (
             cut(each.change, detail),
-            result(each.holds),
+            [result(each.holds), f" in {each.draws.held} of {each.draws.drawn}" if each.draws else ""],
             percent(each.throttled_percent),
             percent(each.lost_percent),
             money(each.monthly_usd),

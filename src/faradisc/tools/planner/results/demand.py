@@ -92,19 +92,21 @@ class DirectionDemand:
             beyond + round(steadily_beyond * times),
         )
 
-    def needed_units(self, times: int = 1) -> int:
-        """Returns the least units per second with which burst capacity, full at first, serves `times` this
-        demand, minute by minute; of its busiest second where minutes are not known."""
-        peak = -(-max(self.seconds, default=0) * times // 2)
+    def needed_units(self) -> int:
+        """Returns the least units per second with which burst capacity, full at first, serves this demand
+        minute by minute, and which serve it for good: its mean at least. Of its busiest second where minutes
+        are not known."""
         if not self.minutes:
-            return peak
-        return bisect_left(range(peak), True, key=lambda rate: self._is_served(rate, times))
+            return -(-max(self.seconds, default=0) // 2)
+        most = -(-max(self.minutes) // (2 * MINUTE_S))
+        mean = -(-sum(self.minutes) // (2 * MINUTE_S * len(self.minutes)))
+        return mean + bisect_left(range(mean, most), True, key=self._is_served)
 
-    def _is_served(self, rate: int, times: int) -> bool:
+    def _is_served(self, rate: int) -> bool:
         gained, most = 2 * MINUTE_S * rate, 2 * AWS.burst_s * rate
         saved = most
         for half_units in self.minutes:
-            saved = min(saved, most) + gained - half_units * times
+            saved = min(saved, most) + gained - half_units
             if saved < 0:
                 return False
         return True

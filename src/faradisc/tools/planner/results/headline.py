@@ -112,7 +112,7 @@ def main_cause(keys: Sequence[HotKeyResult], resources: Sequence[ResourceOutcome
     hot = [key for key in keys if key.verdict == "shard" and key.ways]
     if hot:
         worst = max(hot, key=lambda key: key.throttled)
-        needs = plural(worst.ways or 0, "partition").replace(SPACE, " ")
+        needs = plural(-int(-worst.peak_units // worst.limit_units), "partition").replace(SPACE, " ")
         return f"The key {worst.key!r} of {worst.resource} alone needs {needs}."
     causes = [
         (events, resource.title, cause)

@@ -5,8 +5,11 @@ Source: capacity.md section 3.4, part 4; vector V137.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from random import Random
 
 from faradisc.capacity.config import HALF_UNIT
 from faradisc.tools.planner.results.outcome import HotKeyResult, VerdictCode
@@ -16,6 +19,8 @@ from faradisc.tools.planner.simulation.recorder import DirectionRecord, RunRecor
 from faradisc.tools.planner.workload.key_distributions import ONE
 from faradisc.tools.planner.workload.streams import Flow
 
+PLACEMENTS = 100
+SHARDS_MAX = 200
 NEAR_PERCENT = 80
 """From here on a key is near a partition's limit."""
 KEYS_SHOWN = 12
@@ -35,6 +40,7 @@ def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> t
     for flow in flows:
         read[flow.plan.reads_item].update(id(stream.record) for stream in flow.streams)
     of_items = read[True] - read[False]
+    started = {id(each): (of.counts or [1])[0] for of in recorder.resources for each in of.directions}
     found: list[HotKeyResult] = []
     for record in recorder.directions:
         total = record.keys.half_units or 1
@@ -44,7 +50,7 @@ def hot_keys(recorder: RunRecorder, flows: Sequence[Flow], duration_s: int) -> t
             if key.half_units * 100 >= total * KEYS_SHOWN_PERCENT or key.throttled
         ]
         for key in (*heavy, *(key for each, key in examples if each is record)):
-            judged = _judged(record, key, total, duration_s)
+            judged = _judged(record, key, total, duration_s, started[id(record)])
             if judged.verdict == "shard" and id(record) in ordered:
                 judged = replace(judged, words=f"{judged.words}, or take one item of every key in turn")
             elif judged.verdict == "shard" and id(record) in of_items:
@@ -90,9 +96,20 @@ def _divisible(flows: Sequence[Flow]) -> set[int]:
     return {identity for identity, divisible in spread.items() if divisible}
 
 
-def shards(peak: float, limit: float) -> int:
-    """Returns over how many keys a load is to be divided so that a partition serves each."""
-    return -int(-peak // limit)
+@lru_cache(maxsize=1024)
+def shards(peak: float, limit: float, partitions: int) -> int:
+    """Returns over how many keys a load is to be divided. Keys fall on partitions by chance: the least number
+    of which no partition gets more than it serves in 95 of 100 placements; where more partitions are needed
+    first, the quotient."""
+    least = -int(-peak // limit)
+    ways = least if peak < limit * partitions else SHARDS_MAX + 1
+    while ways <= SHARDS_MAX:
+        most, chance = int(limit * ways / peak), Random(ways)
+        drawn = (Counter(chance.choices(range(partitions), k=ways)) for _ in range(PLACEMENTS))
+        if sum(max(each.values()) <= most for each in drawn) >= PLACEMENTS * 95 // 100:
+            return ways
+        ways += max(ways // 12, 1)
+    return least
 
 
 def arithmetic(peak: float, limit: float, unit: str) -> str:
@@ -108,13 +125,15 @@ def _divided(key: HotKeyResult) -> str:
     )
 
 
-def _judged(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int) -> HotKeyResult:
+def _judged(
+    record: DirectionRecord, key: KeyTotals, total: int, duration_s: int, partitions: int
+) -> HotKeyResult:
     config = record.virtual.resource.config
     cap = config.partition_write_units if record.writes else config.partition_read_units
     # Eventually consistent reads load a partition less, so it serves more of them.
     limit = cap * record.keys.half_units * HALF_UNIT // record.keys.load if record.keys.load else cap
     peak = key.peak_half / 2
-    code, words = _verdict(record, key, peak, limit)
+    code, words = _verdict(record, key, peak, limit, partitions)
     return HotKeyResult(
         resource=record.virtual.name,
         key=key.name,
@@ -126,17 +145,20 @@ def _judged(record: DirectionRecord, key: KeyTotals, total: int, duration_s: int
         offered=key.offered,
         throttled=key.throttled,
         verdict=code,
-        ways=-int(-peak // limit) if code == "shard" else None,
+        ways=shards(peak, limit, partitions) if code == "shard" else None,
         words=words,
     )
 
 
-def _verdict(record: DirectionRecord, key: KeyTotals, peak: float, limit: int) -> tuple[VerdictCode, str]:
+def _verdict(
+    record: DirectionRecord, key: KeyTotals, peak: float, limit: int, partitions: int
+) -> tuple[VerdictCode, str]:
     unit = "WCU" if record.writes else "RCU"
     percent = round(100 * peak / limit) if limit else 0
     summary = f"peak {peak:,.0f} {unit}/s of the {limit:,} that one partition serves"
     if peak > limit:
-        exact, ways = arithmetic(peak, limit, unit), shards(peak, limit)
+        ways = shards(peak, limit, partitions)
+        exact = arithmetic(peak, limit, unit)
         return "shard", f"{exact}: no partition can serve this key; shard it {ways} ways"
     if key.throttled and record.virtual.resource.config.heat_split and percent >= NEAR_PERCENT // 2:
         return "isolated", f"{summary} ({percent} %): throttled beside others; alone in a partition it fits"

@@ -317,6 +317,17 @@ class Headline:
 
 
 @dataclass(frozen=True, slots=True)
+class RunDraws:
+    """How a plan that depends on chance ended, over draws of the seed and of the places of its keys."""
+
+    drawn: int
+    held: int
+    lost_low: Number
+    """5th percentile of the requests lost, percent; below, the 95th."""
+    lost_high: Number
+
+
+@dataclass(frozen=True, slots=True)
 class WhatIf:
     """A rerun of the plan with one change."""
 
@@ -325,6 +336,7 @@ class WhatIf:
     throttled_percent: Number
     lost_percent: Number
     monthly_usd: float
+    draws: RunDraws | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +382,8 @@ class PlanOutcome:
     skipped: Skipped | None = None
     headroom: tuple[Headroom, ...] = ()
     """Of tables and indexes on demand that had demand, in order, reads first."""
+    draws: RunDraws | None = None
+    """None where chance does not decide, or one draw was made."""
     collections: tuple[ItemCollection, ...] = ()
     """Of tables with local indexes: the largest ones, largest first."""
     format: int = field(default=FORMAT)

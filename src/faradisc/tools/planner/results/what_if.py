@@ -1,8 +1,9 @@
-"""Looks for the one change that makes a failing plan hold: each candidate is a plan that is rerun.
+"""Looks for the smallest change that makes a failing plan hold: each candidate is a plan that is rerun.
 
 Candidates follow from what throttled most: suffixes for a key that no partition can serve, more capacity for
 a table or an index that was out of units, warm throughput or a higher maximum on demand, another mode where
-only the cost is too high.
+only the cost is too high. Where no single change helps, a second one is added to the best of them. Where
+chance decides, a change helps when it does in nearly all draws (chance.py).
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, log10
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from faradisc.charts.words import SPACE, money
-from faradisc.tools.planner.plan_file.plan import Cache, FlowPlan, IndexPlan, Plan, Rates, Scaling, TablePlan
+from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
+from faradisc.tools.planner.plan_file.plan import Cache, FlowPlan, Keyed, Plan, Rates, Scaling, TablePlan
+from faradisc.tools.planner.results.chance import Rerun, judged
+from faradisc.tools.planner.results.demand import MINUTE_S, DirectionDemand
 from faradisc.tools.planner.results.headline import DIRECTIONS
-from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome, WhatIf
+from faradisc.tools.planner.results.hot_keys import shards
+from faradisc.tools.planner.results.outcome import HotKeyResult, PlanOutcome, ResourceOutcome, WhatIf
 from faradisc.tools.planner.results.series import Direction
 from faradisc.tools.planner.workload.key_distributions import Fixed, KeyModel, Sequential
 
-SUFFIXES = (2, 4, 10, 50, 200)
-RERUNS_MAX = 6
+SUFFIXES_MAX = 10_000
+RERUNS_MAX = 8
+SECOND_MAX = 5
+"""Second changes that are tried."""
 _NAMES = {"R": ("read_units", "read_scaling"), "W": ("write_units", "write_scaling")}
 
 
@@ -31,29 +38,64 @@ _NAMES = {"R": ("read_units", "read_scaling"), "W": ("write_units", "write_scali
 class WhatIfChange:
     words: str
     plan: Plan
+    ways: int | None = None
+    """Into how many keys it divides the hot one."""
 
 
-def explored(plan: Plan, outcome: PlanOutcome, rerun: Callable[[Plan], PlanOutcome]) -> PlanOutcome:
+def explored(plan: Plan, outcome: PlanOutcome, rerun: Rerun, draws: int = 1) -> PlanOutcome:
     """Returns the outcome with what was tried, and with the first change that held in its headline."""
     if outcome.headline.holds:
         return outcome
     tried: list[WhatIf] = []
+    best: tuple[float, WhatIfChange, PlanOutcome] | None = None
+    for second in (False, True):
+        base, said, seen = plan, "", outcome
+        if second:
+            if best is None or outcome.totals.lost_percent <= best[0]:
+                break
+            base, said, seen = best[1].plan, f"{best[1].words}, and ", best[2]
+        for number, change in enumerate(candidates(base, seen)):
+            if number == (SECOND_MAX if second else RERUNS_MAX):
+                break
+            found = judged(change.plan, rerun, draws, patient=False)
+            lost = float(found.draws.lost_high if found.draws else found.totals.lost_percent)
+            tried.append(_tried(said + change.words, found))
+            if found.headline.holds:
+                return _advised(outcome, tried, change, found)
+            if not second and (best is None or lost < best[0]):
+                best = (lost, change, found)
     advice = ""
-    for change in candidates(plan, outcome):
-        if len(tried) == RERUNS_MAX:
-            break
-        found = rerun(change.plan)
-        holds, cost_usd, totals = found.headline.holds, found.costs.planned_usd, found.totals
-        tried.append(WhatIf(change.words, holds, totals.throttled_percent, totals.lost_percent, cost_usd))
-        if holds:
-            cost = money(cost_usd).replace(SPACE, " ")
-            advice = f"It holds with one change: {change.words}"
-            advice += f"; a month then costs {cost}." if found.costs.of_month else "."
-            break
-    if tried and not advice:
+    if tried:
         changes = "changes that were tried do" if len(tried) > 1 else "change that was tried does"
         advice = f"The {changes} not make it hold."
     return replace(outcome, headline=replace(outcome.headline, change=advice), what_if=tuple(tried))
+
+
+def _tried(words: str, found: PlanOutcome) -> WhatIf:
+    totals = found.totals
+    percents = totals.throttled_percent, totals.lost_percent
+    return WhatIf(words, found.headline.holds, *percents, found.costs.planned_usd, found.draws)
+
+
+def _advised(
+    outcome: PlanOutcome, tried: list[WhatIf], change: WhatIfChange, found: PlanOutcome
+) -> PlanOutcome:
+    """Returns the outcome with a change that held, whose number of keys stands in the findings as well."""
+    held = tried[-1]
+    advice = f"It holds with {'two changes' if ', and ' in held.change else 'one change'}: {held.change}"
+    if held.draws is not None:
+        advice += f" (in {held.draws.held} of {held.draws.drawn} draws)"
+    if found.costs.of_month:
+        advice += f"; a month then costs {money(held.monthly_usd).replace(SPACE, ' ')}"
+    headline = replace(outcome.headline, change=f"{advice}.")
+    outcome = replace(outcome, headline=headline, what_if=tuple(tried))
+    if change.ways is None or (hot := _hottest(outcome)) is None or hot.ways is None:
+        return outcome
+    words = hot.words.replace(f"shard it {hot.ways} ways", f"shard it {change.ways} ways")
+    words = words.replace(f"keep {hot.ways} copies", f"keep {change.ways} copies")
+    keys = (replace(key, ways=change.ways, words=words) if key is hot else key for key in outcome.hot_keys)
+    findings = (each.replace(hot.words, words) for each in outcome.verdict)
+    return replace(outcome, hot_keys=tuple(keys), verdict=tuple(findings))
 
 
 def candidates(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
@@ -62,8 +104,13 @@ def candidates(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     for resource in outcome.resources:
         for cause, count in resource.throttle_summary.events.items():
             events[cause.partition(" ")[2]] += count
+    alone = any(key.verdict == "shard" for key in outcome.hot_keys)
+    places = (_warm_throughput, _warmer, _more_partitions)
     by_cause = {
-        "KeyRangeThroughputExceeded": (_suffixes, _warm_throughput, _more_partitions, _more_capacity),
+        "KeyRangeThroughputExceeded": (
+            *((_suffixes, *places) if alone else (*places, _suffixes)),
+            _more_capacity,
+        ),
         "ProvisionedThroughputExceeded": (_more_capacity, _warm_throughput),
         "MaxOnDemandThroughputExceeded": (_higher_maximum,),
     }
@@ -77,13 +124,17 @@ def candidates(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
 # --- Keys ---------------------------------------------------------------------------------------------
 
 
-def _suffixes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
-    """Divides the key that was throttled most, as the keys of its flows or of its index take suffixes."""
+def _hottest(outcome: PlanOutcome) -> HotKeyResult | None:
     hot = [key for key in outcome.hot_keys if key.verdict == "shard"]
     hot = hot or [key for key in outcome.hot_keys if key.throttled]
-    if not hot:
+    return max(hot, key=lambda key: key.throttled, default=None)
+
+
+def _suffixes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
+    """Divides the key that was throttled most, as the keys of its flows or of its index take suffixes."""
+    key = _hottest(outcome)
+    if key is None:
         return
-    key = max(hot, key=lambda key: key.throttled)
     table, _, index = key.resource.partition("/index/")
     flows = [flow for flow in plan.traffic if flow.table == table and (flow.index or "") == index]
     # Models whose keys change with time may have had the key.
@@ -99,18 +150,26 @@ def _suffixes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
         yield WhatIfChange(words, replace(plan, traffic=tuple(taken)))
         return
     item = key.direction == "R" and bool(mine) and all(flow.reads_item for flow in mine if not flow.writes)
-    for suffixes in (each for each in SUFFIXES if each >= (key.ways or 1)):
+    indexes = [each for of in plan.tables if of.name == table for each in of.indexes if each.name == index]
+    divisions = (*(flow.resharded for flow in mine), *(each.resharded for each in indexes))
+    present = max((each.suffixes for each in divisions if each is not None), default=1)
+    name = key.key.rpartition(".")[0] if present > 1 else key.key
+    partitions = next(each.partition_count[0] for each in outcome.resources if each.name == key.resource)
+    least = shards(float(key.peak_units * present), float(key.limit_units), int(partitions))
+    least = max(least, present + 1)
+    for suffixes in (least * 2**power // 2 for power in range(1, 6)):
+        if suffixes > SUFFIXES_MAX:
+            break
         traffic = [_resharded(suffixes, flow, copies=item) if flow in mine else flow for flow in plan.traffic]
         changed = replace(plan, traffic=tuple(traffic))
         if index:
             changed = _with(changed, table, index, partial(_resharded, suffixes))
         if changed != plan:
-            words = f"divide the key {key.key!r} of {key.resource} by {suffixes} suffixes"
+            now = f", now {present}" if present > 1 else ""
+            words = f"divide the key {name!r} of {key.resource} by {suffixes} suffixes{now}"
             if item:
-                words = (
-                    f"keep {suffixes} copies of the item {key.key!r} of {key.resource}, and write them all"
-                )
-            yield WhatIfChange(words, changed)
+                words = f"keep {suffixes} copies of the item {name!r} of {key.resource}, and write them all"
+            yield WhatIfChange(words, changed, suffixes)
     if item and key.peak_units > key.limit_units and not any(flow.cache for flow in mine):
         hits = min(5 * ceil(20 * (1 - key.limit_units / key.peak_units)) + 5, 95)
         cache = Cache.model_validate({"hits": f"{hits}%"})
@@ -125,16 +184,14 @@ def _has_key(model: KeyModel, name: str) -> bool:
     return isinstance(model, Fixed) and any(key.name == name for key in model.fixed.keys)
 
 
-Keyed = TypeVar("Keyed", FlowPlan, IndexPlan)
-
-
 def _resharded(suffixes: int, each: Keyed, *, copies: bool = False) -> Keyed:
     """Returns traffic or an index with its keys divided; writes of `copies` are for all of them."""
     if each.resharded is None:
         return each
-    divided = replace(each, keys=each.resharded(suffixes))
+    division = replace(each.resharded, suffixes=suffixes)
+    divided = replace(each, keys=division.model(suffixes), resharded=division)
     if copies and isinstance(divided, FlowPlan) and divided.writes:
-        return replace(divided, share=divided.share * suffixes)
+        return replace(divided, share=divided.share * suffixes / each.resharded.suffixes)
     return divided
 
 
@@ -185,8 +242,22 @@ def _round_up(value: float) -> int:
 
 def _demand(outcome: PlanOutcome, resource: ResourceOutcome, direction: Direction) -> float:
     """Returns units per second of the busiest sample, retries taken out evenly."""
+    return max(_first_attempts(outcome, resource, direction))
+
+
+def _first_attempts(outcome: PlanOutcome, resource: ResourceOutcome, direction: Direction) -> list[float]:
     series = resource.read if direction == "R" else resource.write
-    return max(series.offered) * outcome.totals.offered / max(outcome.totals.attempts, 1)
+    return [each * outcome.totals.offered / max(outcome.totals.attempts, 1) for each in series.offered]
+
+
+def _needed(outcome: PlanOutcome, resource: ResourceOutcome, direction: Direction) -> int:
+    """Returns the units that serve the demand with burst capacity, as `advise` computes them."""
+    minutes = [
+        round(2 * MINUTE_S * each)
+        for each in _first_attempts(outcome, resource, direction)
+        for _ in range(outcome.step_s // MINUTE_S)
+    ]
+    return DirectionDemand(minutes=minutes).needed_units()
 
 
 def _more_capacity(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
@@ -194,8 +265,9 @@ def _more_capacity(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
     causes = ("ProvisionedThroughputExceeded", "KeyRangeThroughputExceeded")
     short = next(filter(None, (_throttled(outcome, cause) for cause in causes)), [])
     short = [each for each in short if not _rates(plan, each[0]).on_demand]
-    raises = [(short[:1], 1.0)] if len(short) > 1 else []
-    for those, margin in (*raises, (short, 1.0), (short, 1.25)):
+    raises = [(short[:1], 0.0), (short[:1], 1.0)] if len(short) > 1 else []
+    tried = set[str]()
+    for those, margin in (*raises, (short, 0.0), (short, 1.0), (short, 1.25)):
         changed, words = plan, []
         for resource, direction in those:
             name, scaling_name = _NAMES[direction]
@@ -203,6 +275,8 @@ def _more_capacity(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
             scaling: Scaling | None = getattr(rates, scaling_name)
             present = getattr(rates, name) if scaling is None else scaling.minimum
             wanted = _round_up(margin * _demand(outcome, resource, direction))
+            if not margin:
+                wanted = _needed(outcome, resource, direction)
             if wanted <= present:
                 continue
             what = "the minimum of auto scaling" if scaling is not None else "the capacity"
@@ -214,7 +288,8 @@ def _more_capacity(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
                 limits = {"minimum": wanted, "maximum": max(wanted, scaling.maximum)}
                 changes[scaling_name] = scaling.model_copy(update=limits)
             changed = _with_rates(changed, resource, **changes)
-        if words:
+        if words and f"raise {_listed(words)}" not in tried:
+            tried.add(f"raise {_listed(words)}")
             yield WhatIfChange(f"raise {_listed(words)}", changed)
 
 
@@ -267,6 +342,23 @@ def _warm_throughput(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]
         changed = _with_rates(changed, resource, warm=(read, write))
     if words:
         yield WhatIfChange(f"warm {_listed(words)} beforehand", changed)
+
+
+def _warmer(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
+    """Warms what single partitions throttled most to 2, 4 or 8 times its partitions, over which keys
+    spread."""
+    for resource, direction in _throttled(outcome, "KeyRangeThroughputExceeded")[:1]:
+        rates = _rates(plan, resource)
+        present = rates.warm or (12_000, 4_000)
+        if not rates.on_demand:
+            return
+        for times in (2, 4, 8):
+            read, write = present[0] * (times if direction == "R" else 1), present[1]
+            write *= times if direction == "W" else 1
+            if write > TABLE_CAPACITY_UNITS_MAX or read > TABLE_CAPACITY_UNITS_MAX:
+                return
+            words = f"warm {resource.title} to {read:,} reads and {write:,} writes a second beforehand"
+            yield WhatIfChange(words, _with_rates(plan, resource, warm=(read, write)))
 
 
 def _other_modes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -50,9 +50,11 @@ class NamedKey:
     """The location of its first item: hash, then the key."""
 
 
-def key_prefix(name: str) -> bytes:
-    """Returns the location prefix of the items of a partition key of type S."""
-    return hash_of(name.encode()) + encode_component({"S": name})
+def key_prefix(name: str, draw: int = 0) -> bytes:
+    """Returns the location prefix of the items of a partition key of type S. `draw`: 0 for the place that the
+    server gives it, other numbers for other places, since the service's own hash is not known."""
+    place = hash_of((f"{name}#{draw}" if draw else name).encode())
+    return place + encode_component({"S": name})
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,9 @@ class KeyModel(Protocol):
         """Returns the keys of `count` requests of one second, the first of which is the `first`-th request of
         all. Returns the same object as long as the keys do not change."""
 
+    def placed(self, draw: int) -> KeyModel:
+        """Returns the model with its keys in other places (`key_prefix`)."""
+
     @property
     def words(self) -> str:
         """The distribution in words: "zipf over 1,000,000 keys"."""
@@ -181,6 +186,10 @@ class Fixed:
     def shape(self, second: int, first: int, count: int) -> KeyShape:
         return self.fixed
 
+    def placed(self, draw: int) -> Fixed:
+        keys = (NamedKey(key.name, key.weight, key_prefix(key.name, draw)) for key in self.fixed.keys)
+        return replace(self, fixed=replace(self.fixed, keys=tuple(keys)))
+
 
 @dataclass(slots=True)
 class Dates:
@@ -191,6 +200,7 @@ class Dates:
     period: Literal["hour", "day", "month"]
     suffixes: int
     sort: Sort
+    draw: int = 0
     _name: str = ""
     _shape: KeyShape | None = None
 
@@ -199,8 +209,11 @@ class Dates:
         name = moment.strftime({"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}[self.period])
         if self._shape is None or name != self._name:
             self._name = name
-            self._shape = named([(name, ONE)], self.suffixes, self.sort)
+            self._shape = named([(name, ONE)], self.suffixes, self.sort, draw=self.draw)
         return self._shape
+
+    def placed(self, draw: int) -> Dates:
+        return Dates(self.start_s, self.period, self.suffixes, self.sort, draw)
 
     @property
     def words(self) -> str:
@@ -213,6 +226,7 @@ class Sequential:
 
     per_key: int
     sort: Sort
+    draw: int = 0
     _present: tuple[int, int, int] = field(default=(-1, 0, 0), repr=False)
     _shape: KeyShape | None = field(default=None, repr=False)
 
@@ -234,7 +248,10 @@ class Sequential:
         for number in keys:
             begin, end = max(number * per_key, first), min((number + 1) * per_key, first + count)
             weights.append((f"U{number + 1}", (end - begin) * ONE // count))
-        return named(weights, 1, self.sort, ordered=True)
+        return named(weights, 1, self.sort, ordered=True, draw=self.draw)
+
+    def placed(self, draw: int) -> Sequential:
+        return Sequential(self.per_key, self.sort, draw)
 
     @property
     def words(self) -> str:
@@ -242,7 +259,13 @@ class Sequential:
 
 
 def named(
-    weights: Sequence[tuple[str, int]], suffixes: int, sort: Sort, tail: int = 0, *, ordered: bool = False
+    weights: Sequence[tuple[str, int]],
+    suffixes: int,
+    sort: Sort,
+    tail: int = 0,
+    *,
+    ordered: bool = False,
+    draw: int = 0,
 ) -> KeyShape:
     """Returns a shape of named keys, each divided by suffixes; keys beyond NAMED_KEYS_MAX are in the tail."""
     keys: list[NamedKey] = []
@@ -252,7 +275,7 @@ def named(
             break
         for suffix in range(1, suffixes + 1):
             full = name if suffixes == 1 else f"{name}.{suffix}"
-            keys.append(NamedKey(full, weight // suffixes, key_prefix(full)))
+            keys.append(NamedKey(full, weight // suffixes, key_prefix(full, draw)))
         given += weight // suffixes * suffixes
     rest = ONE - given
     if keys and not tail and rest < len(keys) + suffixes:
