@@ -121,7 +121,7 @@ def _bucket(bucket: PartitionBucket, now: int) -> dict[str, Any]:
         "latest": round(bucket.latest / UNIT, 3),
         **_heat(bucket),
         "balance": bucket.balance(now) / UNIT,
-        "share": str(share.exact_rate()) if share is not None else None,
+        "share": float(share.exact_rate()) if share is not None else None,
         "share_burst": share.balance(now) / UNIT if share is not None else None,
     }
 
