@@ -84,7 +84,7 @@ def test_an_edit_is_reviewed_and_refused_when_the_item_has_changed(page: Any, se
         page.get_by_role("gridcell", name="a", exact=True).dblclick()
         page.get_by_label("Value").nth(2).fill(new)
         page.get_by_role("button", name="Stage change").click()
-        page.get_by_role("button", name="Review 1 changes").click()
+        page.get_by_role("button", name="Review 1 change").click()
         page.get_by_role("button", name="Write").click()
 
     open_items(page, served, "edits")
@@ -111,7 +111,7 @@ def test_a_new_item_is_written_and_others_are_deleted(page: Any, served: Served)
     page.get_by_role("button", name="New item").click()
     page.get_by_label("Value").nth(0).fill("4")
     page.get_by_label("Value").nth(1).fill("new")
-    page.get_by_text("1 read units").wait_for()
+    page.get_by_text("1 read unit").wait_for()
     page.get_by_role("button", name="Stage change").click()
     page.get_by_label("Press Space to toggle all rows selection").or_(
         page.locator(".ag-header-select-all input")
@@ -149,7 +149,7 @@ def test_an_index_is_queried_and_the_copied_code_finds_the_same(page: Any, serve
     page.get_by_role("gridcell", name="p1", exact=True).click()
     page.get_by_role("button", name="More").click()
     page.get_by_text("Query the table for p1").click()
-    page.get_by_text("1 items, 1 examined").wait_for()
+    page.get_by_text("1 item, 1 examined").wait_for()
     page.go_back()
     page.get_by_text("3 items, 3 examined").wait_for()
     page.get_by_role("button", name="Copy as").click()
@@ -174,14 +174,14 @@ def test_partiql_shows_its_plan_and_asks_before_it_writes(page: Any, served: Ser
     page.get_by_text("These statements write").wait_for()
     assert served.dynamodb.scan(TableName="spoken")["Count"] == 0
     page.get_by_role("dialog").get_by_role("button", name="Run").click()
-    page.get_by_text("1 statements").wait_for()
+    page.get_by_text("1 statement").wait_for()
     page.get_by_role("dialog").wait_for(state="hidden")
     editor.fill("SELECT * FROM \"spoken\" WHERE pk = 'a' AND sk = 'b'")
     page.get_by_text("GetItem on spoken: one item.").wait_for()
     editor.fill('SELECT * FROM "spoken" WHERE n = 7')
     page.get_by_text("Scan of spoken").wait_for()
     page.get_by_role("button", name="Run", exact=True).click()
-    page.get_by_text("1 items").wait_for()
+    page.get_by_text("1 item").wait_for()
 
 
 def test_the_stream_is_followed(page: Any, served: Served) -> None:
@@ -228,7 +228,7 @@ def test_a_hot_key_is_found(page: Any, served: Served) -> None:
     )
     canvas.click(position={"x": box["width"] - 20, "y": lane})
     page.get_by_role("button", name="Open the key").click()
-    page.get_by_text("1 items, 1 examined").wait_for()
+    page.get_by_text("1 item, 1 examined").wait_for()
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ def test_no_secret_is_shown(page: Any, served: Served) -> None:
     page.goto(f"{served.console}/key")
     page.get_by_label("Access key ID").fill("AKIDEXAMPLE")
     page.get_by_label("Secret access key").fill("do-not-show-me")
-    page.get_by_role("button", name="Use").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_role("heading", name="Start").wait_for()
     assert "do-not-show-me" not in page.url + json.dumps(page.context.cookies()) + page.content()
     page.goto(f"{served.console}/key")

@@ -38,7 +38,7 @@ def test_a_cell_is_edited_in_place_reviewed_and_in_conflict(page: Any, served: S
     page.keyboard.press("Enter")
     expect(page.locator(".row-changed").first).to_be_visible()
     served.dynamodb.put_item(TableName="cells", Item={**KEY, "n": {"N": "5"}, "s": {"S": "new"}})
-    page.get_by_role("button", name="Review 1 changes").click()
+    page.get_by_role("button", name="Review 1 change").click()
     expect(page.locator(".difference > *")).to_have_text(["n", "1", "7"])
     page.get_by_role("button", name="Write", exact=True).click()
     expect(page.get_by_role("heading", name="has changed since it was read")).to_be_visible()
@@ -69,7 +69,7 @@ def test_a_tree_and_json_follow_each_other(page: Any, served: Served) -> None:
     expect(page.get_by_role("button", name="Stage change")).to_be_disabled()
     page.get_by_label("Value").nth(3).fill("69001")
     page.get_by_role("button", name="Stage change").click()
-    page.get_by_role("button", name="Review 1 changes").click()
+    page.get_by_role("button", name="Review 1 change").click()
     expect(page.locator(".difference > *")).to_have_text(
         ["home.city", "Graz", "Lyon", "home.zip", "8010", "69001", "tags", '["x"]', '["x", "y"]']
     )
@@ -142,7 +142,10 @@ def test_selected_items_get_an_attribute_and_a_row_has_a_menu(page: Any, served:
     expect(page.get_by_text("Copy as plain JSON")).to_be_visible()
     page.get_by_text("Query the table for").click()
     page.get_by_role("button", name="Drop", exact=True).click()
-    expect(page.get_by_text("1 items, 1 examined")).to_be_visible()
+    expect(page.get_by_text("1 item, 1 examined")).to_be_visible()
+    # The menu of a row that was not selected before.
+    page.locator(".ag-row[row-index='0'] .ag-cell").last.click(button="right")
+    expect(page.get_by_text("Copy as plain JSON")).to_be_visible()
 
 
 @pytest.mark.slow

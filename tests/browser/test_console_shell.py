@@ -74,7 +74,7 @@ def test_the_palette_is_led_by_arrows_and_has_actions(page: Any, served: Served)
 def test_the_keys_are_listed(page: Any, served: Served) -> None:
     page.goto(served.console)
     page.get_by_role("heading", name="Start").wait_for()
-    page.get_by_text("credentials of the environment").wait_for()
+    page.get_by_text("environment credentials").wait_for()
     page.keyboard.press("?")
     page.get_by_text("the quick filter of the page").wait_for()
 
@@ -106,7 +106,7 @@ def test_a_first_run_at_another_endpoint_offers_a_sample_shop(
             subprocess.run(wait, check=True)
             page.goto(f"{served.console}/key")
             page.get_by_label("Endpoint").fill(f"http://127.0.0.1:{file.read_text().strip()}")
-            page.get_by_role("button", name="Use").click()
+            page.get_by_role("button", name="Sign in", exact=True).click()
             page.get_by_text("No tables yet").wait_for()
             page.get_by_text("AWS_ENDPOINT_URL_DYNAMODB").wait_for()
             page.get_by_role("button", name="Load the sample shop").click()

@@ -120,7 +120,7 @@ def test_a_nested_value_is_changed_in_spite_of_a_conflict(person: Person, shop: 
         ExpressionAttributeValues={":w": {"M": {}}},
     )
     person.click("button", "Stage change")
-    person.click("button", "Review 1 changes")
+    person.click("button", "Review 1 change")
     person.click("button", "Write")
     expect(page.get_by_role("heading", name="has changed since it was read")).to_be_visible()
     person.click("button", "Apply my change to theirs")

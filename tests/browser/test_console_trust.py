@@ -28,7 +28,7 @@ def edit(page: Any, value: str) -> None:
     page.get_by_role("gridcell", name="a", exact=True).dblclick()
     page.get_by_label("Value").nth(2).fill(value)
     page.get_by_role("button", name="Stage change").click()
-    page.get_by_role("button", name="Review 1 changes").wait_for()
+    page.get_by_role("button", name="Review 1 change").wait_for()
 
 
 def answer(page: Any, button: str) -> None:
@@ -39,7 +39,7 @@ def answer(page: Any, button: str) -> None:
 
 def test_staged_changes_are_not_lost_without_a_question(page: Any, served: Served) -> None:
     staged(page, served, "held")
-    review = page.get_by_role("button", name="Review 1 changes")
+    review = page.get_by_role("button", name="Review 1 change")
     page.get_by_role("button", name="Run").click()
     answer(page, "Stay here")
     page.get_by_role("link", name="Design", exact=True).click()
@@ -50,7 +50,7 @@ def test_staged_changes_are_not_lost_without_a_question(page: Any, served: Serve
     review.wait_for()
     page.on("dialog", lambda dialog: dialog.accept())
     page.reload()
-    page.get_by_text("1 items").wait_for()
+    page.get_by_text("1 item").wait_for()
     review.wait_for(state="hidden")
 
 
@@ -76,7 +76,7 @@ def test_staged_changes_outlive_a_lost_connection(page: Any, served: Served) -> 
     page.context.set_offline(True)
     page.wait_for_timeout(8_000)
     page.context.set_offline(False)
-    review = page.get_by_role("button", name="Review 1 changes")
+    review = page.get_by_role("button", name="Review 1 change")
     review.click()
     page.get_by_text("1 change, each on the condition").wait_for()
 
@@ -90,7 +90,7 @@ def test_a_review_shows_every_path_whole(page: Any, served: Served) -> None:
     page.get_by_role("button", name="Open home").click()
     page.get_by_label("Value").last.fill(f"13 {LONG}")
     page.get_by_role("button", name="Stage change").click()
-    page.get_by_role("button", name="Review 1 changes").click()
+    page.get_by_role("button", name="Review 1 change").click()
     page.get_by_text(f"13 {LONG}", exact=True).wait_for()
     expect(page.locator(".difference > *")).to_have_text(["home.street", f"12 {LONG}", f"13 {LONG}"])
 
@@ -98,7 +98,7 @@ def test_a_review_shows_every_path_whole(page: Any, served: Served) -> None:
 def test_a_conflict_shows_three_sides_and_keeps_the_change(page: Any, served: Served) -> None:
     staged(page, served, "contested", other={"S": "old"})
     served.dynamodb.put_item(TableName="contested", Item={**KEY, "n": {"N": "7"}, "other": {"S": "new"}})
-    page.get_by_role("button", name="Review 1 changes").click()
+    page.get_by_role("button", name="Review 1 change").click()
     page.get_by_role("button", name="Write", exact=True).click()
     page.get_by_role("heading", name="has changed since it was read").wait_for()
     sides = ["n", "1", "7", "2", "other", "old", "new", "old"]
@@ -139,7 +139,7 @@ def test_enter_runs_the_query_from_every_field(page: Any, served: Served) -> Non
     page.get_by_label("pk (S)").fill("p")
     page.get_by_label("sk (S)").fill("2")
     page.get_by_label("sk (S)").press("Enter")
-    page.get_by_text("1 items, 1 examined").wait_for()
+    page.get_by_text("1 item, 1 examined").wait_for()
     page.get_by_label("sk (S)").fill("")
     page.get_by_role("button", name="Filters").click()
     page.get_by_role("button", name="Add filter").click()
@@ -220,13 +220,13 @@ def test_partiql_runs_by_keys_and_forgets_old_results_after_an_error(page: Any, 
     editor.fill("SELECT * FROM \"typed\" WHERE pk = 'a' AND n = 1")
     page.get_by_text("The test of n comes after that").wait_for()
     editor.press("Control+Enter")
-    page.get_by_text("1 items, 0.5 units").wait_for()
+    page.get_by_text("1 item, 0.5 units").wait_for()
     expect(page.locator(".cm-line")).to_have_count(1)
     editor.fill("SELEC * FROM typed")
     editor.press("Control+Enter")
     page.locator(".message").wait_for()
     assert page.get_by_text("These statements write").count() == 0
-    page.get_by_text("1 items").wait_for(state="hidden")
+    page.get_by_text("1 item").wait_for(state="hidden")
     expect(page.locator(".grid")).to_be_hidden()
 
 
@@ -262,14 +262,14 @@ def test_a_report_has_no_literals_of_a_language(page: Any, served: Served) -> No
 def test_an_error_says_what_to_do_and_can_be_tried_again(page: Any, served: Served) -> None:
     page.goto(f"{served.console}/key")
     page.get_by_label("Endpoint").fill(served.console)
-    page.get_by_role("button", name="Use").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_text("There is a server, but no DynamoDB").wait_for()
     page.goto(f"{served.console}/tables")
     page.get_by_role("heading", name="There is a server, but no DynamoDB").wait_for()
     page.get_by_role("button", name="Retry").wait_for()
     page.goto(f"{served.console}/key")
     page.get_by_label("Endpoint").fill(served.endpoint)
-    page.get_by_role("button", name="Use").click()
+    page.get_by_role("button", name="Sign in", exact=True).click()
     page.get_by_text("us-east-1").first.wait_for()
 
 

@@ -89,7 +89,11 @@ def test_a_table_is_exported_and_imported(page: Any, served: Served) -> None:
     page.get_by_role("option", name="moved").click()
     page.get_by_label("S3 bucket").fill("my-bucket")
     page.get_by_role("button", name="Export", exact=True).click()
-    page.get_by_text("COMPLETED").wait_for()
+    page.get_by_text("export completed, 1 item").wait_for()
+    page.get_by_role("button", name="Files").click()
+    page.get_by_text("Buckets that are directories are on the server's machine").wait_for()
+    page.get_by_text("s3://my-bucket/AWSDynamoDB/").wait_for()
+    page.get_by_role("button", name="Close").click()
     (data,) = served.buckets.glob("my-bucket/AWSDynamoDB/*/data")
     page.get_by_role("button", name="Import a table").click()
     page.get_by_label("S3 bucket").fill("my-bucket")
@@ -98,6 +102,6 @@ def test_a_table_is_exported_and_imported(page: Any, served: Served) -> None:
     page.get_by_label("Partition key").fill("pk")
     page.get_by_label("Sort key").fill("sk")
     page.get_by_role("button", name="Import", exact=True).click()
-    page.get_by_text("COMPLETED").nth(1).wait_for()
+    page.get_by_text("import completed, 1 item").wait_for()
     scanned = served.dynamodb.scan
     assert scanned(TableName="arrived")["Items"] == scanned(TableName="moved")["Items"]

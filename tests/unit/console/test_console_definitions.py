@@ -151,13 +151,20 @@ def test_items_are_generated_for_an_empty_table_too() -> None:
 # --- Statements and moments -----------------------------------------------------------------------
 
 
+MALFORMED = "Statement wasn't well formed, can't be processed: Unexpected term"
+
+
 @pytest.mark.parametrize(
     ("message", "statement", "place"),
     [
         ("Unsupported clause at 1:15:5", "SELECT * FROM t WHERE x", (14, 5)),
         ("Unexpected at 2:3:2", "SELECT *\n  FROM t", (11, 2)),
-        ("Statement wasn't well formed, can't be processed: Unexpected term", " SELEC * FROM t", (1, 5)),
-        ("Statement wasn't well formed, can't be processed: Unexpected term", "SELECT * FRM t", None),
+        (MALFORMED, " SELEC * FROM t", (1, 5)),
+        (MALFORMED, "SELECT * FRM t", (9, 3)),
+        (MALFORMED, 'SELECT * FROM "t" WHERE', (23, 0)),
+        (MALFORMED, """SELECT * FROM t WHERE a = 'it''s' AND b = 'x""", (42, 2)),
+        (MALFORMED, 'SELECT * FROM "t', (14, 2)),
+        (MALFORMED, "SELECT * FROM t", None),
         ("Requested resource not found", "SELECT * FROM t", None),
         ("at 9:1:1", "SELECT", None),
     ],

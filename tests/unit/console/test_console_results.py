@@ -167,5 +167,6 @@ def test_money_shows_digits_that_say_something() -> None:
         "$1,250.00",
     ]
     on_demand = {"BillingModeSummary": {"BillingMode": "PAY_PER_REQUEST"}}
-    assert query_usd(128, 0, on_demand) == "$0.000016, $16.00 for a million times"
+    assert query_usd(128, 0, on_demand) == "$16.00 for a million times"
+    assert query_usd(1_000_000, 0, on_demand) == "$0.12, $125,000.00 for a million times"
     assert query_usd(128, 0, {}) == "paid by provisioned capacity ($0.000016 on demand)"

@@ -32,12 +32,33 @@ _CLAUSES = frozenset({"GROUP", "HAVING", "LIMIT", "OFFSET"})
 def parse(text: str) -> tuple[TreeNode, int]:
     """Returns the tree of a text, and the number of its parameters. Raises StatementError."""
     parser = _StatementParser(text)
+    return _whole(parser), parser.parameters
+
+
+def stopping_place(text: str) -> tuple[int, int] | None:
+    """Returns where the parser stops in a text that is not well formed: offset and length of a token.
+
+    The length is 0 at the end of the text. None for a well-formed text, and for one that is no sequence of
+    tokens.
+    """
+    try:
+        parser = _StatementParser(text)
+    except errors.StatementError:
+        return None
+    try:
+        _whole(parser)
+    except errors.StatementError:
+        return parser.token.start, parser.token.end - parser.token.start
+    return None
+
+
+def _whole(parser: _StatementParser) -> TreeNode:
     node = run(parser.expression())
     if parser.skip(";") and not parser.at_end:
         raise errors.malformed(errors.SECOND_STATEMENT)
     if not parser.at_end:
         raise errors.malformed(errors.TRAILING_TOKENS)
-    return node, parser.parameters
+    return node
 
 
 class _StatementParser(ExpressionParser):

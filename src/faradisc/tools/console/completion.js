@@ -22,6 +22,23 @@ async (editor) => {
     const wanted = bare.toLowerCase();
     return {from, options: options.filter((each) => each.label.toLowerCase().startsWith(wanted) && each.label !== bare).slice(0, 40)};
   };
+  // The place of an error is underlined until the text changes.
+  const wrong = CM.StateEffect.define();
+  const marks = CM.StateField.define({
+    create: () => CM.Decoration.none,
+    update: (now, change) => change.effects.reduce((found, each) => each.is(wrong)
+      ? CM.Decoration.set([CM.Decoration.mark({class: "cm-wrong"}).range(each.value.from, each.value.to)]) : found,
+      change.docChanged ? CM.Decoration.none : now),
+    provide: (field) => CM.EditorView.decorations.from(field),
+  });
   editor.editor.dispatch({effects: CM.StateEffect.appendConfig.of(
-    CM.EditorState.languageData.of(() => [{autocomplete: complete}]))});
+    [marks, CM.EditorState.languageData.of(() => [{autocomplete: complete}])])});
+  window.faradiscWrong = (from, to) => {
+    const view = editor.editor, length = view.state.doc.length, end = Math.min(Math.max(to, from + 1), length);
+    const begin = Math.min(from, Math.max(end - 1, 0));
+    view.focus();
+    // Not selected: a selection would hide the colour of the line.
+    view.dispatch({selection: {anchor: begin}, scrollIntoView: true,
+                   effects: end > begin ? [wrong.of({from: begin, to: end})] : []});
+  };
 }

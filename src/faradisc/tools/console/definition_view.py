@@ -64,18 +64,19 @@ async def show_definition(session: Session, described: dict[str, Any]) -> None:
     """Shows a table's definition as code."""
     wanted = await defined(session, described)
     show_codes(
+        f"{described['TableName']} as code",
         {
             "CloudFormation": cloudformation(wanted),
             "Terraform": terraform(wanted),
             "boto3": boto3_definition(wanted, session.url, session.region),
-        }
+        },
     )
 
 
 def clone(session: Session, described: dict[str, Any]) -> None:
     """Opens the dialog that makes another table like this one."""
     table = described["TableName"]
-    with dialog_of(f"Clone {table}") as dialog:
+    with dialog_of(f"Clone {table}", narrow=True) as dialog:
         note("The same keys, indexes, capacity, stream, expiry, recovery and tags.")
         name = ui.input("Name of the new table", value=f"{table}-copy").classes("w-full").props("autofocus")
         with_items = ui.checkbox("With the items: reads and writes all of them")

@@ -1,7 +1,7 @@
 // A drawing: cards in columns, arrows between them. Arrows inside one column bend to its left. Texts are text.
 export default {
   template: `
-    <div ref="box" class="diagram" role="group" :aria-label="label">
+    <div ref="box" class="diagram" :class="{bent}" role="group" :aria-label="label">
       <svg class="diagram-arrows" aria-hidden="true">
         <template v-for="(path, n) in paths" :key="n">
           <path :d="path.d" :class="['arrow', path.style, dim(path) ? 'dim' : '']" marker-end="url(#arrow-head)"></path>
@@ -27,6 +27,11 @@ export default {
     </div>`,
   props: {columns: {default: () => []}, arrows: {default: () => []}, label: {default: ""}},
   data: () => ({paths: [], over: null}),
+  // Arrows inside a column need room at its left.
+  computed: {bent() {
+    const column = (id) => this.columns.findIndex((each) => each.cards.some((card) => card.id === id));
+    return this.arrows.some((each) => column(each.from) === column(each.to));
+  }},
   watch: {columns() { this.$nextTick(this.measure); }, arrows() { this.$nextTick(this.measure); }},
   mounted() { this.sizes = new ResizeObserver(() => this.measure()); this.sizes.observe(this.$el); this.measure(); },
   unmounted() { this.sizes.disconnect(); },

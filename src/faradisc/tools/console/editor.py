@@ -19,6 +19,7 @@ from faradisc.tools.console.values import (
     Item,
     ValueMistake,
     checked_item,
+    counted,
     item_of,
     item_text,
     size_text,
@@ -35,7 +36,8 @@ def cost_of(item: Item) -> str:
     size = item_size(item)
     read, write = max(1, -(-size // READ_UNIT_BYTES)), max(1, -(-size // WRITE_UNIT_BYTES))
     return (
-        f"{size_text(size)}: {read:,} read units ({read / 2:g} eventually consistent), {write:,} write units"
+        f"{size_text(size)}: {counted(read, 'read unit')} ({read / 2:g} eventually consistent), "
+        f"{counted(write, 'write unit')}"
     )
 
 
@@ -70,7 +72,7 @@ class ItemEditor:
         with ui.row().classes("w-full items-center no-wrap"):
             self._form = ui.toggle({"plain": "Plain", "typed": "Typed"}, value="typed").props("dense")
             self._form.on_value_change(self._write_json)
-            note("DynamoDB JSON, or without types: they are kept from the item").classes("ellipsis")
+            note("Plain keeps the types of the item").classes("ellipsis")
         self._json = code_editor(
             item_text(self.item), "JSON", height="min(46vh, 480px)", on_change=self._take_json
         )

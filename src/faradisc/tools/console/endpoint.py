@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -21,6 +22,9 @@ TIMEOUT_S: Final = 30
 READS_MAX: Final = 20_000
 """Reads of this console that are remembered, so that advice and access patterns do not count them."""
 _READS: Final = frozenset(("Scan", "Query", "GetItem"))
+S3_URL: Final = "AWS_ENDPOINT_URL_S3"
+"""The variable of the environment that names the S3 endpoint of exports, to every client of AWS."""
+ADMIN: Final = "the admin API"
 Answer = TypeVar("Answer")
 
 
@@ -56,7 +60,7 @@ class ServerEndpoint:
         self._reads: deque[tuple[str, str, int]] = deque(maxlen=READS_MAX)
         """The operation, the table and the time of each read of this console."""
         self.refused: set[tuple[str, str]] = set()
-        """Operations and tables that the endpoint has denied to this key."""
+        """Operations and tables that the endpoint has denied to this key; ADMIN for the admin API."""
 
     # --- The API ---
 
@@ -140,10 +144,13 @@ class ServerEndpoint:
         session, key = self._session, self.key
         if key is None and self.url is not None and session.get_credentials() is None:
             key = Key("console", "console")
+        # The endpoint serves no buckets: `exports.has_buckets` says whether another one is known.
+        buckets: dict[str, Any] = {"s3": {"addressing_style": "path"}}
+        is_foreign = service == "s3" and self.url is not None
         return session.create_client(
             service,
             region_name=self.region,
-            endpoint_url=self.url,
+            endpoint_url=os.environ[S3_URL] if is_foreign else self.url,
             aws_access_key_id=key.key_id if key else None,
             aws_secret_access_key=key.secret if key else None,
             aws_session_token=key.token if key else None,
@@ -153,6 +160,7 @@ class ServerEndpoint:
                 connect_timeout=5,
                 read_timeout=TIMEOUT_S,
                 max_pool_connections=20,
+                **(buckets if is_foreign else {}),
             ),
         )
 
@@ -166,7 +174,12 @@ class ServerEndpoint:
         if self.url is None:
             raise Failure("404", "Amazon DynamoDB has no admin API.")
         client = await self._client("dynamodb")
-        return await asyncio.to_thread(self._admin, client, path, body)
+        try:
+            return await asyncio.to_thread(self._admin, client, path, body)
+        except Failure as failure:
+            if failure.code == "403":
+                self.refused.add((ADMIN, ""))
+            raise
 
     def _admin(self, client: Any, path: str, body: dict[str, Any] | None) -> Any:
         from botocore.auth import SigV4Auth  # noqa: PLC0415

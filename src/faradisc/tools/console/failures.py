@@ -40,6 +40,8 @@ def explained(failure: Failure, url: str | None) -> Explained:
         return Explained(
             "The endpoint does not accept this key", "Sign in with another access key.", f"{code}: {text}"
         )
+    if code == "ResourceNotFoundException":
+        return Explained("Not found", "It was deleted, or it is in another region or account.", text)
     if code == "AccessDeniedException":
         return Explained("This key may not do that", "", text)
     if code in ("405", "404") and "table" not in text:

@@ -10,6 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from faradisc.tools.console.messages import notice
+from faradisc.tools.console.parts import dialog_of
 from faradisc.tools.console.shell import current_shell
 from faradisc.tools.console.values import Item, text_of
 
@@ -54,16 +55,22 @@ def code_tabs(codes: dict[str, str]) -> None:
     with ui.tab_panels(tabs, value=next(iter(codes))).classes("w-full"):
         for name, code in codes.items():
             with ui.tab_panel(name):
-                ui.label(code).classes("code")
-                ui.button("Copy", icon="content_copy", on_click=lambda code=code: copied(code)).props("flat")
+                code_box(code)
 
 
-def show_codes(codes: dict[str, str]) -> None:
+def code_box(code: str) -> None:
+    """Draws code with a button that copies it."""
+    with ui.element("div").classes("code-box"):
+        ui.label(code).classes("code")
+        ui.button("Copy", icon="content_copy", on_click=lambda: copied(code)).props("outline")
+
+
+def show_codes(title: str, codes: dict[str, str]) -> None:
     """Shows a request in several languages."""
-    with ui.dialog() as dialog, ui.card().classes("wide"):
+    with dialog_of(title) as dialog:
         code_tabs(codes)
-        ui.button("Close", on_click=dialog.close).props("flat")
-    dialog.open()
+        with ui.row().classes("dialog-end"):
+            ui.button("Close", on_click=dialog.close).props("flat")
 
 
 def copied(text: str) -> None:

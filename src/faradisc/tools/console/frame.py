@@ -10,11 +10,13 @@ from typing import Any, Final
 
 import orjson
 from fastapi import Request
-from nicegui import background_tasks, ui
+from fastapi.responses import HTMLResponse
+from nicegui import app, background_tasks, ui
 from nicegui.element import Element
 
 from faradisc.charts.style import DARK, LIGHT
 from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.export_view import register_downloads
 from faradisc.tools.console.messages import Messages
 from faradisc.tools.console.navigation import PLACES, TABS, grouped, palette_entries, table_path
 from faradisc.tools.console.parts import dialog_of, icon_button, note
@@ -53,8 +55,7 @@ class Palette(Element, component="palette.js"):
     """Goes to what its entries name (navigation.py)."""
 
     def show(self, names: list[str], actions: list[str]) -> None:
-        acts = [{"name": name, "action": name, "kind": "action"} for name in actions]
-        self._props["entries"] = [*acts, *palette_entries(names)]
+        self._props["entries"] = palette_entries(names, actions)
         self.update()
 
 
@@ -62,6 +63,18 @@ def register() -> None:
     """Makes each address of a page one of NiceGUI, which draws the frame and the page in it."""
     for page in PAGES:
         ui.page(page.path, title=f"{page.title} · Faradisc")(_served)
+    register_downloads()
+    app.add_exception_handler(404, _no_page)
+
+
+async def _no_page(request: Request, _: Exception) -> HTMLResponse:
+    text = (
+        f"<!doctype html><html lang=en><title>Faradisc</title><style>:root{{{LIGHT}}}"
+        f"@media(prefers-color-scheme:dark){{:root{{{DARK}}}}}body{{background:var(--paper);color:var(--ink);"
+        "font:14px Inter,system-ui,sans-serif;margin:4rem auto;max-width:32rem}a{color:inherit}</style>"
+        "<h1>There is no such page</h1><p><a href='/'>Start</a> · <a href='/tables'>Tables</a></html>"
+    )
+    return HTMLResponse(text, 404)
 
 
 async def _served(request: Request) -> None:
@@ -81,8 +94,10 @@ class PageFrame:
         self._place: tuple[ConsolePage | None, str | None] = (None, None)
 
     async def draw(self, address: str) -> None:
-        for element in (ui.button, ui.toggle):
-            element.default_props("no-caps unelevated")
+        ui.button.default_props("no-caps unelevated")
+        ui.toggle.default_props("no-caps unelevated toggle-color=picked toggle-text-color=picked")
+        for element in (ui.checkbox, ui.switch):
+            element.default_props("dense size=32px")
         ui.colors(
             primary="#4f46e5", secondary="#57534e", accent="#4f46e5", positive="#2b8a3e", negative="#d1242f",
             warning="#b35309",
@@ -163,11 +178,15 @@ class PageFrame:
                     link = ui.link(title, table_path(table, end)).classes("tab")
                     if title == name:
                         link.classes("on").props("aria-current=page")
-        if table is not None and table not in self._names:
-            self._names = [*self._names, table]
+        is_new = table is not None and table not in self._names
+        if table is not None and not self._names:
+            # A key that may not list tables; what it opens may be a table.
+            self._names = [table]
         self._rail.show(self._names, self._session.recent, table, TABS.get(name, ""))
         self._palette.show(self._names, list(_ACTIONS))
-        if page is not None and page.path == "/tables":
+        place = "document.querySelector('.tab.on')?.scrollIntoView({inline: 'nearest', block: 'nearest'})"
+        self._shell.client.run_javascript(f"setTimeout(() => {place}, 50)")
+        if is_new or (page is not None and page.path == "/tables"):
             background_tasks.create(self._renew_tables(), name="tables of the rail")
 
     async def _renew_tables(self) -> None:
@@ -197,7 +216,7 @@ class PageFrame:
         self._apply_dark()
 
     def _show_keys(self) -> None:
-        with self._shell.client.layout, dialog_of("Keys") as dialog:
+        with self._shell.client.layout, dialog_of("Keys", narrow=True) as dialog:
             with ui.element("dl").classes("keys"):
                 for key, meaning in KEYS.items():
                     with ui.element("dt"):
@@ -205,7 +224,8 @@ class PageFrame:
                     with ui.element("dd"):
                         ui.label(meaning)
             note("Links, Back and Forward stay inside this page; its address holds the query.")
-            ui.button("Close", on_click=dialog.close).props("flat")
+            with ui.row().classes("dialog-end"):
+                ui.button("Close", on_click=dialog.close).props("flat")
 
     async def _act(self, name: str) -> None:
         match name:

@@ -131,6 +131,10 @@ class ItemGrid:
         assert self._actions.edit is not None
         return self._actions.edit(change["row"], self._name(str(change["field"])), str(change["text"]))
 
+    def shows(self, keys: Sequence[str], colours: dict[str, int]) -> None:
+        """Says of which table the next items are. colours: of its entities."""
+        self._keys, self._colours, self._shown = list(keys), colours, ()
+
     def clear(self) -> None:
         """Hides the grid and forgets its rows."""
         self._rows = []
@@ -160,12 +164,17 @@ class ItemGrid:
             self._grid.run_grid_method("redrawRows")
             return len(ordered) - len(self._names)
         self._shown = shown
+        kinds_of = [(name, type_of(value)) for row in rows for name, value in row.item.items()]
+        numbers = {name for name, kind in kinds_of if kind == "N"} - {
+            n for n, kind in kinds_of if kind != "N"
+        }
         chips = {"field": "k", "headerName": "", "width": 104, "pinned": "left", ":cellRenderer": _CHIP}
         self._grid.options["columnDefs"] = [chips] * has_chips + [
             {
                 "field": f"c{at}",
                 "headerName": visible(name)[:80],
                 "hide": name in hidden,
+                "headerClass": "ag-right-aligned-header" if name in numbers else "",
                 "pinned": "left" if at == 0 and name in self._keys else None,
                 ":cellClass": f"params => 'kind-' + (params.data.t{at} || 'S')",
                 "editable": False,

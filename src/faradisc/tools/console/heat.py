@@ -245,7 +245,7 @@ def totals(now: Mapping[str, Any]) -> list[dict[str, Any]]:
                 "limit": limit,
                 "throttled": throttled,
                 "facts": {
-                    f"{title} in the last ten seconds": f"{used:,.1f} of {limit:,.0f} units/s",
+                    f"{title}, last 10 s": f"{used:,.1f} of {limit:,.0f} units/s",
                     "Burst balance": "none"
                     if burst is None
                     else f"{burst:,.0f} of {direction['burst_max']:,.0f}",

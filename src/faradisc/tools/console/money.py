@@ -43,7 +43,8 @@ def query_usd(read: float, write: float, described: Mapping[str, Any]) -> str:
     once = requests_usd(read, write)
     if not is_on_demand(described):
         return f"paid by provisioned capacity ({usd(once)} on demand)"
-    return f"{usd(once)}, {usd(once * MILLION)} for a million times"
+    alone = f"{usd(once)}, " if once >= 0.01 else ""
+    return f"{alone}{usd(once * MILLION)} for a million times"
 
 
 def month_text(described: Mapping[str, Any]) -> str:

@@ -53,10 +53,11 @@ def grouped(names: Sequence[str]) -> list[tuple[str, list[str]]]:
     return [*groups.items(), *([("", alone)] if alone else [])]
 
 
-def palette_entries(tables: Iterable[str]) -> list[dict[str, Any]]:
-    """Returns what the palette goes to: pages, then each page of each table."""
+def palette_entries(tables: Iterable[str], actions: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Returns what the palette offers: pages, actions, then each page of each table."""
     pages = [{"name": name, "target": target, "kind": "page"} for name, _, target in PLACES]
-    return pages + [
+    acts = [{"name": name, "action": name, "kind": "action"} for name in actions]
+    return [*pages, *acts] + [
         {"name": f"{table} / {name}", "target": table_path(table, end), "kind": "table"}
         for table in tables
         for name, end in TABS.items()

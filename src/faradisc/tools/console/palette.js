@@ -20,6 +20,7 @@ export default {
   computed: {
     found() {
       const wanted = this.text.toLowerCase().replace(/\s+/g, "");
+      if (!wanted) return this.entries.slice(0, 12);
       const scored = [];
       for (const entry of this.entries) {
         const score = this.score(entry.name.toLowerCase(), wanted);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.element import Element
 from nicegui.elements.dialog import Dialog
+from nicegui.elements.mixins.disableable_element import DisableableElement
 
 from faradisc.tools.console.drawing import Drawing
 from faradisc.tools.console.entities import colour_of
@@ -55,16 +57,17 @@ def icon_button(icon: str, label: str, action: Callable[..., Any]) -> ui.button:
 
 
 @contextmanager
-def dialog_of(title: str) -> Iterator[Dialog]:
-    """Opens a dialog; what is drawn in the context is its content."""
-    with ui.dialog() as dialog, ui.card().classes("wide") as card:
+def dialog_of(title: str, *, narrow: bool = False) -> Iterator[Dialog]:
+    """Opens a dialog; what is drawn in the context is its content. narrow: for forms."""
+    with ui.dialog() as dialog, ui.card().classes("wide narrow" if narrow else "wide") as card:
         heading(title)
+        # At once: what is drawn after a wait comes into the open dialog.
+        dialog.open()
         with ui.column().classes("dialog-body"):
             yield dialog
     ends = [each for each in card.descendants() if "dialog-end" in each.classes]
     for end in ends:
         end.move(card)
-    dialog.open()
 
 
 def dialog_end(dialog: Dialog, action: str, run: Callable[..., Any]) -> ui.button:
@@ -74,11 +77,13 @@ def dialog_end(dialog: Dialog, action: str, run: Callable[..., Any]) -> ui.butto
         return ui.button(action, on_click=run)
 
 
-def forbid(button: ui.button, operation: str, denied: set[str]) -> None:
-    """Turns a button off when its operation is denied, and says so."""
-    if operation in denied:
-        button.disable()
-        button.tooltip(f"This key may not use {operation} here")
+def forbid(control: DisableableElement, denied: set[str], *operations: str) -> None:
+    """Turns a button off when one of its operations is denied, and says which."""
+    lacking = [each for each in operations if each in denied]
+    if lacking:
+        control.disable()
+        # No tooltip of Quasar: it needs events that browsers do not send to a button that is off.
+        control.props(f'title="This key may not use {" and ".join(lacking)} here"')
 
 
 def facts(pairs: Mapping[str, str]) -> None:
@@ -94,10 +99,21 @@ def plain_table(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str] | N
     """Draws rows, all with the same members. titles: of columns, where not the members' names."""
     names = list(rows[0] if rows else titles or ())
     shown = {name: name.replace("_", " ").capitalize() for name in names} | dict(titles or {})
-    columns = [{"name": n, "field": n, "label": shown[n], "align": "left"} for n in names]
+    columns = [
+        {
+            "name": n,
+            "field": n,
+            "label": shown[n],
+            "align": "right" if rows and all(_NUMBER.fullmatch(str(row[n])) for row in rows) else "left",
+        }
+        for n in names
+    ]
     table = ui.table(columns=columns, rows=[], row_key="").classes("w-full").props("dense flat wrap-cells")
     set_rows(table, rows)
     return table
+
+
+_NUMBER: Final = re.compile(r"-?[\d,.]{1,15}( (%|s|ms|B|KB|MB|GB|µs))?")
 
 
 def set_rows(table: ui.table, rows: Sequence[Mapping[str, Any]]) -> None:

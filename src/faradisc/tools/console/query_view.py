@@ -66,12 +66,11 @@ class QueryView:
                         "w-48 mono-field"
                     )
                     if len(names) > 1:
-                        ui.select(list(SORT_OPERATORS)).bind_value(form.sort, "operator").classes(
-                            "w-24"
-                        ).props(f"aria-label='Operator of {names[1]}'")
-                        ui.input(f"{names[1]} ({types[names[1]]})").bind_value(form.sort, "text").classes(
-                            "w-44 mono-field"
-                        )
+                        with ui.row().classes("joined gap-0 no-wrap items-end"):
+                            operator = ui.select(list(SORT_OPERATORS)).bind_value(form.sort, "operator")
+                            operator.classes("w-[78px]").props(f"aria-label='Operator of {names[1]}'")
+                            text = ui.input(f"{names[1]} ({types[names[1]]})").bind_value(form.sort, "text")
+                            text.classes("w-48 mono-field")
                         ui.input("and").bind_value(form.sort, "second").classes(
                             "w-32 mono-field"
                         ).bind_visibility_from(form.sort, "operator", lambda op: op == "between")
@@ -146,7 +145,7 @@ class QueryView:
         }
         with suppress(KeyError):
             codes["PartiQL"] = partiql_code(operation, request) or "PartiQL cannot say this request."
-        show_codes(codes)
+        show_codes("The request as code", codes)
 
     # --- History and saved queries, in the browser ---
 

@@ -6,9 +6,8 @@ botocore takes about ten megabytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 from nicegui import app
@@ -16,8 +15,6 @@ from nicegui import app
 from faradisc.tools.console.endpoint import Failure, Key, ServerEndpoint
 
 RECENT_MAX: Final = 6
-ANY_TABLE: Final = {"TableName": "", "TableArn": "*"}
-"""For `Session.denied`, of operations on no table in particular."""
 _ENDPOINTS: WeakValueDictionary[tuple[str | None, str, Key | None], ServerEndpoint] = WeakValueDictionary()
 
 
@@ -73,30 +70,33 @@ class Session:
                 self.arn = str(answer["Arn"])
                 self.who = self.arn.rpartition(":")[2]
             except Failure:
-                self.who = self.key.key_id if self.key else "credentials of the environment"
+                self.who = self.key.key_id if self.key else "environment credentials"
         return self.who
 
-    async def denied(self, table: Mapping[str, Any], *operations: str) -> set[str]:
+    async def denied(self, table: str, *operations: str, part: str = "") -> set[str]:
         """Returns the operations on a table that this key may not use: those that were denied before, and
-        those that the caller's policies deny, where it may ask for that. table: its description."""
+        those that the caller's policies deny, where it may ask for that.
+
+        table: its name; empty for operations on no table in particular. part: what of it is meant, such as
+        `/stream/*`.
+        """
         await self.caller()
         refused = self.endpoint.refused
-        found = {name for name in operations if (name, table["TableName"]) in refused}
-        actions = [f"dynamodb:{name}" for name in operations]
+        found = {name for name in operations if (name, table) in refused}
         if not self.arn:
             return found
+        _, partition, _, _, account, *_ = self.arn.split(":")
+        resource = f"arn:{partition}:dynamodb:{self.region}:{account}:table/{table or '*'}{part}"
         request = {
             "PolicySourceArn": self.arn,
-            "ActionNames": actions,
-            "ResourceArns": [table["TableArn"]],
+            "ActionNames": [f"dynamodb:{name}" for name in operations],
+            "ResourceArns": [resource],
         }
         try:
-            answer = (
-                await self.endpoint.service("iam", "SimulatePrincipalPolicy", request) if self.arn else {}
-            )
+            answer = await self.endpoint.service("iam", "SimulatePrincipalPolicy", request)
         except Failure:
-            answer = {}
-        results = answer.get("EvaluationResults", ())
+            return found
+        results = answer["EvaluationResults"]
         return found | {
             each["EvalActionName"].partition(":")[2] for each in results if each["EvalDecision"] != "allowed"
         }

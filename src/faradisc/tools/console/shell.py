@@ -129,6 +129,8 @@ class Shell:
         try:
             await body()
         except Failure as failure:
+            if failure.code == "ResourceNotFoundException":
+                self.session.recent[:1] = []
             said = explained(failure, self.session.url)
             with ui.card().classes("failure w-full").props("role=alert"):
                 heading(said.title)

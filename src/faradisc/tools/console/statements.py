@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from faradisc.language.partiql.grammar import stopping_place
 from faradisc.tools.console.queries import indexes_of, schema_of, types_of
 
 _SOURCE: Final = re.compile(
@@ -47,6 +48,7 @@ def source_of(statement: str) -> tuple[str, str] | None:
     return (found[1] or found[2]).replace('""', '"'), (found[3] or "").replace('""', '"')
 
 
+_CLOSED: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _PLACE: Final = re.compile(r"\bat (\d+):(\d+):(\d+)\s*$")
 _FIRST: Final = frozenset(("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS", "UPSERT", "REPLACE"))
 
@@ -54,8 +56,8 @@ _FIRST: Final = frozenset(("SELECT", "INSERT", "UPDATE", "DELETE", "EXISTS", "UP
 def place_of(message: str, statement: str) -> tuple[int, int] | None:
     """Returns where in a statement an error is: offset and length. None when it is not known.
 
-    Errors of statements that cannot be parsed have no position; only a first word that no statement begins
-    with is found here.
+    Errors of statements that cannot be parsed have no position: it is where Faradisc's own parser stops, or a
+    first word that no statement begins with, or a quote that nothing closes.
     """
     found = _PLACE.search(message)
     if found is not None:
@@ -65,10 +67,15 @@ def place_of(message: str, statement: str) -> tuple[int, int] | None:
             return None
         begin = sum(len(each) + 1 for each in lines[: line - 1]) + column - 1
         return begin, min(max(length, 1), len(statement) - begin)
+    if "well formed" not in message:
+        return None
     word = re.match(r"\s*(\w+)", statement)
-    if "well formed" in message and word is not None and word[1].upper() not in _FIRST:
+    if word is not None and word[1].upper() not in _FIRST:
         return word.start(1), len(word[1])
-    return None
+    open_quote = re.search(r"['\"]", _CLOSED.sub(lambda found: " " * len(found[0]), statement))
+    if open_quote is not None:
+        return open_quote.start(), len(statement) - open_quote.start()
+    return stopping_place(statement)
 
 
 _KEYWORDS: Final = (

@@ -44,7 +44,15 @@ def topology(
             )
         )
     if not nodes:
-        servers.append(Card("n:", visible(endpoint), "alive", "ok", note="alone on its store"))
+        servers.append(
+            Card(
+                "n:",
+                visible(endpoint.partition("://")[2] or endpoint),
+                "alive",
+                "ok",
+                note="alone on its store",
+            )
+        )
     for place in places.get("places", ()):
         state = {"up": "ok", "down": "bad"}.get(place["status"], "late")
         here = [each for each in places["tables"] if place["place"] in each["places"]]

@@ -265,3 +265,9 @@ def size_text(number: float) -> str:
             return f"{number:,.0f} {unit}" if unit == "B" else f"{number:,.1f} {unit}"
         number /= 1024
     raise AssertionError("unreachable")
+
+
+def counted(number: float, word: str) -> str:
+    """Returns a number with what it counts: "1 item", "2 items"."""
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:g}"
+    return f"{shown} {word}" if number == 1 else f"{shown} {word}s"

@@ -13,10 +13,10 @@ from nicegui import ui
 from faradisc.clock import SystemClock
 from faradisc.tools.console.changes import Call
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.files import copied
+from faradisc.tools.console.files import code_box
 from faradisc.tools.console.messages import confirmed, guarded, notice
 from faradisc.tools.console.navigation import table_path
-from faradisc.tools.console.parts import note
+from faradisc.tools.console.parts import forbid, note
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page
 
@@ -33,7 +33,12 @@ async def advice_page(session: Session) -> None:
     box = ui.column().classes("w-full")
 
     async def draw() -> None:
-        await _findings(session, hours.value, box, draw)
+        try:
+            await _findings(session, hours.value, box, draw)
+        except Failure as failure:
+            box.clear()
+            with box:
+                note(failure.message)
 
     hours.on_value_change(guarded(draw))
     with box:
@@ -148,16 +153,20 @@ def _line(
         )
         await show()
 
-    with ui.expansion(finding.title, caption=effect).classes("w-full advice-line"):
+    async def opened() -> None:
+        if call is not None and applying is not None:
+            forbid(applying, await session.denied(finding.table, call[0]), call[0])
+
+    applying: ui.button | None = None
+    with ui.expansion(finding.title, caption=effect).classes("w-full advice-line") as line:
         ui.label(finding.evidence)
         ui.link(f"Open {finding.table}", table_path(finding.table, _PAGES.get(finding.rule, "")))
-        ui.label("The change as code").classes("soft")
-        ui.label(finding.code).classes("code")
+        code_box(finding.code)
         with ui.row():
             if call is not None:
-                ui.button("Apply", icon="check", on_click=guarded(apply)).props("outline")
-            ui.button("Copy", icon="content_copy", on_click=lambda: copied(finding.code)).props("flat")
+                applying = ui.button("Apply", icon="check", on_click=guarded(apply)).props("outline")
             ui.button("Dismiss", icon="visibility_off", on_click=guarded(dismiss)).props("flat")
+    line.on_value_change(opened)
 
 
 APPLIED = frozenset(("update_table", "update_continuous_backups", "update_time_to_live"))

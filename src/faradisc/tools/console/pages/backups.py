@@ -11,7 +11,7 @@ from nicegui import ui
 from faradisc.clock import SystemClock
 from faradisc.tools.console.messages import confirmed, guarded
 from faradisc.tools.console.navigation import table_path
-from faradisc.tools.console.parts import dot, facts, forbid, heading, note
+from faradisc.tools.console.parts import dot, forbid, heading, note
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, follow, go
 from faradisc.tools.console.values import size_text
@@ -23,9 +23,11 @@ async def backups_page(session: Session, table: str) -> None:
     state = (await call("DescribeContinuousBackups", {"TableName": table}))["ContinuousBackupsDescription"]
     recovery = state.get("PointInTimeRecoveryDescription", {})
     enabled = recovery.get("PointInTimeRecoveryStatus") == "ENABLED"
-    denied = await session.denied(await session.endpoint.describe(table), *_OPERATIONS)
+    denied = await session.denied(table, *_OPERATIONS)
     with ui.card().classes("w-full"):
-        heading("Point-in-time recovery")
+        title = ui.row().classes("w-full items-center")
+        with title:
+            heading("Point-in-time recovery").classes("count")
 
         async def switch() -> None:
             specification = {"PointInTimeRecoveryEnabled": not enabled}
@@ -39,8 +41,9 @@ async def backups_page(session: Session, table: str) -> None:
             note("Off. Turned on, the table can be restored to any second of the last 35 days.")
         else:
             _moments(session, table, recovery, denied)
-        turn = ui.button("Turn off" if enabled else "Turn on", on_click=guarded(switch)).props("outline")
-        forbid(turn, "UpdateContinuousBackups", denied)
+        with title:
+            turn = ui.button("Turn off" if enabled else "Turn on", on_click=guarded(switch)).props("outline")
+            forbid(turn, denied, "UpdateContinuousBackups")
     await _on_demand(session, table, denied)
 
 
@@ -56,7 +59,7 @@ _OPERATIONS: Final = (
 def _moments(session: Session, table: str, recovery: dict[str, Any], denied: set[str]) -> None:
     """Draws the field and the slider of the seconds to which the table can be restored."""
     first, last = recovery["EarliestRestorableDateTime"], recovery["LatestRestorableDateTime"]
-    facts({"From": f"{first:%Y-%m-%d %H:%M:%S} UTC", "To": f"{last:%Y-%m-%d %H:%M:%S} UTC"})
+    note(f"Any second from {first:%Y-%m-%d %H:%M:%S} to {last:%Y-%m-%d %H:%M:%S} UTC")
     begin, end = int(first.timestamp()), int(last.timestamp())
     slider = (
         ui.slider(min=begin, max=max(end, begin + 1), value=end).classes("w-full").props("aria-label=Moment")
@@ -75,7 +78,8 @@ def _moments(session: Session, table: str, recovery: dict[str, Any], denied: set
             ).props("flat")
     slider.on_value_change(lambda: field.set_value(moment_text(min(int(slider.value), end))))
 
-    target = ui.input("Name of the new table", value=f"{table}-restored").classes("w-full max-w-md")
+    with ui.row().classes("w-full items-end gap-2") as end_row:
+        target = ui.input("Name of the new table", value=f"{table}-restored").classes("w-80")
 
     async def restore() -> None:
         request = {
@@ -86,8 +90,9 @@ def _moments(session: Session, table: str, recovery: dict[str, Any], denied: set
         await session.endpoint.call("RestoreTableToPointInTime", request)
         go(table_path(target.value))
 
-    restoring = ui.button("Restore to this moment", icon="history", on_click=guarded(restore))
-    forbid(restoring, "RestoreTableToPointInTime", denied)
+    with end_row:
+        restoring = ui.button("Restore to this moment", icon="history", on_click=guarded(restore))
+    forbid(restoring, denied, "RestoreTableToPointInTime")
     if "RestoreTableToPointInTime" not in denied:
         field.on_value_change(lambda: restoring.set_enabled(mistake(field.value) is None))
 
@@ -115,16 +120,15 @@ def moment_of(text: str) -> int | None:
 async def _on_demand(session: Session, table: str, denied: set[str]) -> None:
     call = session.endpoint.call
     found = (await call("ListBackups", {"TableName": table}))["BackupSummaries"]
-    with ui.row().classes("w-full items-center"):
-        heading("Backups")
-        ui.space()
-        name = ui.input("Name").props("dense")
+    with ui.row().classes("w-full items-end gap-2"):
+        heading("Backups").classes("count")
+        name = ui.input(placeholder="Name of a backup").props("dense aria-label=Name").classes("w-48")
 
         async def create() -> None:
             await call("CreateBackup", {"TableName": table, "BackupName": name.value})
             go(table_path(table, "backups"))
 
-        forbid(ui.button("Back up", icon="add", on_click=guarded(create)), "CreateBackup", denied)
+        forbid(ui.button("Back up", icon="add", on_click=guarded(create)), denied, "CreateBackup")
     if not found:
         note("None yet.")
         return
@@ -140,9 +144,9 @@ async def _on_demand(session: Session, table: str, denied: set[str]) -> None:
                 ).classes("count")
                 arn, named = backup["BackupArn"], backup["BackupName"]
                 restore = ui.button("Restore", on_click=partial(_restore, session, table, arn))
-                forbid(restore.props("outline"), "RestoreTableFromBackup", denied)
+                forbid(restore.props("outline"), denied, "RestoreTableFromBackup")
                 delete = ui.button("Delete", on_click=partial(_delete, session, table, arn, named))
-                forbid(delete.props("flat"), "DeleteBackup", denied)
+                forbid(delete.props("flat"), denied, "DeleteBackup")
 
     def states(backups: list[dict[str, Any]]) -> list[tuple[str, str]]:
         return [(each["BackupArn"], each["BackupStatus"]) for each in backups]

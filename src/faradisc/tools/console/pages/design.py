@@ -133,10 +133,12 @@ class Patterns:
         self._found: list[dict[str, str]] = []
 
     def draw(self) -> None:
-        heading("Access patterns")
-        note("How the application reads this table, each with its query. The browser keeps them.")
-        self._rows = ui.column().classes("w-full")
-        ui.button("Add pattern", icon="add", on_click=lambda: self.add(None)).props("flat")
+        with ui.row().classes("w-full items-center gap-2"):
+            heading("Access patterns")
+            note("how the application reads this table, each with its query; the browser keeps them")
+            ui.space()
+            ui.button("Add pattern", icon="add", on_click=lambda: self.add(None)).props("outline")
+        self._rows = ui.column().classes("w-full gap-2").style("min-height: 0")
         ui.timer(0.1, self._load, once=True)
 
     def add(self, proposal: Proposal | None) -> None:

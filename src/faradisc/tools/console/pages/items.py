@@ -41,7 +41,16 @@ from faradisc.tools.console.review import key_text, reviewed, settled
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, current_shell, go
 from faradisc.tools.console.staging import StagedConflict, Staging, resolve
-from faradisc.tools.console.values import Item, ValueMistake, item_text, text_of, type_of, value_of, visible
+from faradisc.tools.console.values import (
+    Item,
+    ValueMistake,
+    counted,
+    item_text,
+    text_of,
+    type_of,
+    value_of,
+    visible,
+)
 
 
 @console_page("/tables/{table}/items", "Items")
@@ -49,7 +58,7 @@ async def items_page(session: Session, table: str, query: list[tuple[str, str]])
     """query: as `queries.query_of_form` writes it."""
     described = await session.endpoint.describe(table)
     explorer = Explorer(session, form_of_query(table, query, described), described)
-    explorer.draw(await session.denied(described, "PutItem", "UpdateItem", "DeleteItem"))
+    explorer.draw(await session.denied(table, "PutItem", "UpdateItem", "DeleteItem"))
     await guarded(explorer.first, retry=True)()
 
 
@@ -79,27 +88,49 @@ class Explorer:
         self._query.draw()
         self._plan = ui.label("").classes("plan")
         with ui.row().classes("w-full items-center gap-1"):
-            forbid(ui.button("New item", icon="add", on_click=self._new).props("outline"), "PutItem", denied)
-            self._edit_button = ui.button("Edit", icon="edit", on_click=self._edit_selected).props("flat")
-            self._one = [ui.button("Duplicate", icon="content_copy", on_click=self._duplicate).props("flat")]
-            with ui.button("More", icon="more_horiz").props("flat") as more, ui.menu() as menu:
+            forbid(ui.button("New item", icon="add", on_click=self._new).props("outline"), denied, "PutItem")
+            self._edit_button = (
+                ui.button("Edit", icon="edit", on_click=self._edit_selected)
+                .props("flat")
+                .classes("icon-only-narrow")
+            )
+            self._one = [
+                ui.button("Duplicate", icon="content_copy", on_click=self._duplicate)
+                .props("flat")
+                .classes("icon-only-narrow")
+            ]
+            with (
+                ui.button("More", icon="more_horiz").props("flat").classes("icon-only-narrow") as more,
+                ui.menu() as menu,
+            ):
                 more_box = ui.column().classes("gap-0")
-            menu.on_value_change(lambda event: self._draw_more(more_box) if event.value else None)
+            menu.on_value_change(
+                lambda event: self._draw_more(more_box, self._selected) if event.value else None
+            )
             self._one.append(more)
-            self._delete_button = ui.button("Delete", icon="delete", on_click=self._delete).props("flat")
-            with ui.button("Import", icon="upload").props("flat"), ui.menu():
+            self._delete_button = (
+                ui.button("Delete", icon="delete", on_click=self._delete)
+                .props("flat")
+                .classes("icon-only-narrow")
+            )
+            with ui.button("Import", icon="upload").props("flat").classes("icon-only-narrow"), ui.menu():
                 ui.menu_item("A file of JSON, lines or CSV…", self._pick_file)
                 ui.menu_item("Generated items…", guarded(self._generate))
-            with ui.button("Export", icon="download").props("flat"), ui.menu():
+            with ui.button("Export", icon="download").props("flat").classes("icon-only-narrow"), ui.menu():
                 ui.menu_item("These items as JSON", lambda: self._save("json"))
                 ui.menu_item("These items as CSV", lambda: self._save("csv"))
             self._draw_all()
-            with ui.button("Columns", icon="view_column").props("flat"), ui.menu() as columns:
+            with (
+                ui.button(icon="view_column").props("flat aria-label=Columns title=Columns"),
+                ui.menu() as columns,
+            ):
                 self._column_box = ui.column().classes("gap-0 p-2")
             columns.on_value_change(lambda event: self._draw_columns() if event.value else None)
             ui.space()
-            quick = ui.input(placeholder="Quick filter").props(
-                "dense outlined clearable data-quick aria-label='Quick filter'"
+            quick = (
+                ui.input(placeholder="Quick filter")
+                .props("dense outlined clearable data-quick aria-label='Quick filter'")
+                .classes("w-40")
             )
             quick.on_value_change(lambda: self._grid.filter(quick.value or ""))
             self._review = ui.button("Review changes", on_click=guarded(self._review_changes)).props(
@@ -107,14 +138,14 @@ class Explorer:
             )
         colours = self._session.colours.setdefault(self._form.table, {})
         self._file = upload(self._load, "A file of JSON, JSON lines or CSV").classes("hidden")
-        with ui.element("div").classes("w-full") as place:
+        with ui.element("div").classes("fill") as place:
             drop_target(place, self._file)
             actions = GridActions(
                 self._open,
                 self._select,
                 edit=None if "UpdateItem" in denied else self._edit_cell,
                 copy=self._copy_cell,
-                menu=lambda _: self._draw_more(menu_box),
+                menu=lambda number: self._draw_more(menu_box, [number]),
             )
             self._grid = ItemGrid(self._keys, actions, colours=colours)
             with ui.context_menu():
@@ -139,7 +170,7 @@ class Explorer:
             if await self._shell.may_leave() and await work():
                 await self._read(*request_of(self._form, self._described))
 
-        with ui.button("All results", icon="select_all").props("flat"), ui.menu():
+        with ui.button("All results", icon="select_all").props("flat").classes("icon-only-narrow"), ui.menu():
             ui.menu_item("Save as JSON lines", guarded(partial(everything.save, "jsonl")))
             ui.menu_item("Save as plain JSON lines", guarded(partial(everything.save, "plain")))
             ui.menu_item("Save as CSV", guarded(partial(everything.save, "csv")))
@@ -154,11 +185,11 @@ class Explorer:
         left_out = self._grid.show(self._staging.rows(), self._hidden)
         operation, request = self._request
         read = len(self._staging.read)
-        text = f"{read:,} items, {self._examined:,.0f} examined"
+        text = f"{counted(read, 'item')}, {self._examined:,.0f} examined"
         text += f"; {left_out:,} attributes have no column" if left_out else ""
-        text += f"; {self._units:g} read units"
+        text += f"; {counted(self._units, 'read unit')}"
         money = query_usd(self._units, 0, self._described)
-        self._count.text = text + (f": {money}" if money else "")
+        self._count.text = text + (f", {money}" if money else "")
         better = better_index(self._form, self._described)
         self._plan.text = plan_of(operation, request) + (f" {better}" if better else "")
         is_costly = operation == "Scan" and bool(request.get("FilterExpression") or self._next)
@@ -166,7 +197,7 @@ class Explorer:
         self._plan.set_visibility(is_costly or "FilterExpression" in request)
         self._more.set_enabled(self._next is not None)
         self._review.set_visibility(bool(staged))
-        self._review.text = f"Review {len(staged)} changes"
+        self._review.text = f"Review {counted(len(staged), 'change')}"
         if staged:
             self._shell.hold(self._may_drop)
         else:
@@ -338,11 +369,11 @@ class Explorer:
             self._show()
         return how in ("mine", "merge")
 
-    def _draw_more(self, box: ui.column) -> None:
-        """Draws what can be done with the selected item: follow it to its collections, copy it."""
-        if not self._selected:
+    def _draw_more(self, box: ui.column, numbers: list[int]) -> None:
+        """Draws what can be done with the first of some items: follow it to its collections, copy it."""
+        if not numbers:
             return
-        item = self._staging.item(self._selected[0])
+        item = self._staging.item(numbers[0])
         box.clear()
         with box:
             for form in collections_of(item, self._described):

@@ -48,5 +48,5 @@ async def key_page(session: Session) -> None:
             # A page of its own, because the header names the endpoint.
             ui.navigate.to("/")
 
-        ui.button("Use", on_click=guarded(use))
+        ui.button("Sign in", on_click=guarded(use))
         note("The console keeps the key in memory until it ends, and writes it to no file, URL or log.")

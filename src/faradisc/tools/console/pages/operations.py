@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from nicegui import ui
 
 from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.export_view import show_files
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.pages.tables import KeyInputs, definitions
-from faradisc.tools.console.parts import dialog_end, dialog_of, facts, forbid, heading, note, plain_table
-from faradisc.tools.console.sessions import ANY_TABLE, Session
+from faradisc.tools.console.parts import dialog_end, dialog_of, dot, facts, forbid, heading, note, plain_table
+from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, go
+from faradisc.tools.console.values import counted, visible
 
 TRANSFERS_MAX: Final = 25
 """Exports, and imports, that are listed; each is described."""
@@ -25,11 +28,11 @@ POLL_S: Final = 2.0
 async def operations_page(session: Session) -> None:
     heading("Exports and imports")
     with ui.row():
-        denied = await session.denied(ANY_TABLE, "ExportTableToPointInTime", "ImportTable")
+        denied = await session.denied("", "ExportTableToPointInTime", "ImportTable")
         export = ui.button("Export a table", icon="upload", on_click=guarded(lambda: _export(session)))
-        forbid(export.props("outline"), "ExportTableToPointInTime", denied)
+        forbid(export.props("outline"), denied, "ExportTableToPointInTime")
         load = ui.button("Import a table", icon="download", on_click=lambda: _import(session))
-        forbid(load.props("outline"), "ImportTable", denied)
+        forbid(load.props("outline"), denied, "ImportTable")
     await _transfers(session, "Export", "ExportSummaries", "ExportDescription")
     await _transfers(session, "Import", "ImportSummaryList", "ImportTableDescription")
     if not await session.has_admin():
@@ -51,47 +54,64 @@ async def _transfers(session: Session, kind: str, summaries: str, description: s
     """Draws exports or imports; the list follows while one of them is running."""
     box = ui.column().classes("w-full")
 
-    async def row(summary: dict[str, Any]) -> dict[str, str]:
+    async def described(summary: dict[str, Any]) -> dict[str, Any]:
         arn = {f"{kind}Arn": summary[f"{kind}Arn"]}
-        one = await session.endpoint.optional(f"Describe{kind}", arn, description, summary)
-        items = one.get("ImportedItemCount", one.get("ItemCount", 0))
-        return {
-            kind.lower(): str(one.get("TableArn", "")).rpartition("/")[2],
-            "status": str(one[f"{kind}Status"]),
-            "bucket": one.get("S3Bucket") or one.get("S3BucketSource", {}).get("S3Bucket", ""),
-            "items": f"{items:,}",
-            "rejected": f"{one.get('ErrorCount', 0):,}",
-            "message": str(one.get("FailureMessage", "")),
-        }
+        found: dict[str, Any] = await session.endpoint.optional(f"Describe{kind}", arn, description, summary)
+        return found
 
     async def draw() -> None:
-        rows: list[dict[str, str]] = []
+        rows: list[dict[str, Any]] = []
         empty = f"No {kind.lower()}s yet."
         try:
             found = (await session.endpoint.call(f"List{kind}s"))[summaries][:TRANSFERS_MAX]
-            rows = await asyncio.gather(*map(row, found))
+            rows = await asyncio.gather(*map(described, found))
         except Failure as failure:
             empty = failure.message
         box.clear()
         with box:
             if rows:
-                plain_table(rows)
+                with ui.element("div").classes("sheet"):
+                    for each in rows:
+                        _transfer(session, kind, each)
             else:
                 note(empty)
-        timer.active = any(each["status"] == "IN_PROGRESS" for each in rows)
+        timer.active = any(each[f"{kind}Status"] == "IN_PROGRESS" for each in rows)
 
     timer = ui.timer(POLL_S, draw, active=False)
     await draw()
 
 
+def _transfer(session: Session, kind: str, one: dict[str, Any]) -> None:
+    """Draws an export or an import as a line."""
+    state = str(one[f"{kind}Status"])
+    bucket = one.get("S3Bucket") or one.get("S3BucketSource", {}).get("S3Bucket", "")
+    began = one.get("ExportTime") or one.get("StartTime")
+    said = [
+        f"{kind.lower()} {state.lower().replace('_', ' ')}",
+        counted(one.get("ImportedItemCount", one.get("ItemCount", 0)), "item"),
+        f"bucket {bucket}",
+        *([f"{one['ErrorCount']:,} rejected"] if one.get("ErrorCount") else []),
+        *([f"{began:%Y-%m-%d %H:%M:%S}"] if began else []),
+        str(one.get("FailureMessage", "")),
+    ]
+    with ui.element("div").classes("sheet-row"):
+        dot(state)
+        ui.label(str(one.get("TableArn", "")).rpartition("/")[2]).classes("mono")
+        note(visible(", ".join(filter(None, said)))).classes("count")
+        if kind == "Export" and state == "COMPLETED" and one.get("ExportManifest"):
+            ui.button("Files", icon="download", on_click=guarded(partial(show_files, session, one))).props(
+                "flat"
+            )
+
+
 async def _export(session: Session) -> None:
     names = await session.endpoint.tables()
-    with dialog_of("Export a table to a bucket") as dialog:
+    with dialog_of("Export a table to a bucket", narrow=True) as dialog:
         note("The table needs point-in-time recovery (Backups). It stays in use meanwhile.")
         table = ui.select(names, label="Table", with_input=True).classes("w-full")
         bucket = ui.input("S3 bucket").classes("w-full")
         prefix = ui.input("Prefix (optional)").classes("w-full")
-        form = ui.toggle(["DYNAMODB_JSON", "ION"], value="DYNAMODB_JSON")
+        form = ui.toggle({"DYNAMODB_JSON": "DynamoDB JSON", "ION": "Ion"}, value="DYNAMODB_JSON")
 
         async def export() -> None:
             described = await session.endpoint.describe(table.value or "")
@@ -108,11 +128,14 @@ async def _export(session: Session) -> None:
 
 
 def _import(session: Session) -> None:
-    with dialog_of("Import a new table from a bucket") as dialog:
+    with dialog_of("Import a new table from a bucket", narrow=True) as dialog:
         bucket = ui.input("S3 bucket").classes("w-full")
         prefix = ui.input("Prefix (optional)").classes("w-full")
-        form = ui.toggle(["DYNAMODB_JSON", "ION", "CSV"], value="DYNAMODB_JSON")
-        packed = ui.toggle(["NONE", "GZIP", "ZSTD"], value="GZIP")
+        with ui.row().classes("w-full no-wrap"):
+            forms = {"DYNAMODB_JSON": "DynamoDB JSON", "ION": "Ion", "CSV": "CSV"}
+            form = ui.select(forms, value="DYNAMODB_JSON", label="Format").classes("grow")
+            packings = {"NONE": "not packed", "GZIP": "gzip", "ZSTD": "zstd"}
+            packed = ui.select(packings, value="GZIP", label="Packed with").classes("grow")
         name = ui.input("Name of the new table").classes("w-full")
         keys = KeyInputs()
 
@@ -154,7 +177,10 @@ async def _check(session: Session) -> None:
         report = await session.endpoint.admin("check")
         box.clear()
         with box:
-            facts({name.replace("_", " ").capitalize(): said(value) for name, value in report.items()})
+            if report["status"] == "none":
+                note("Not checked yet.")
+            else:
+                facts({name.replace("_", " ").capitalize(): said(value) for name, value in report.items()})
         if report["status"] != "running":
             timer.deactivate()
 

@@ -26,7 +26,7 @@ async def overview_page(session: Session, table: str) -> None:
     ttl = await optional("DescribeTimeToLive", request, "TimeToLiveDescription", {})
     backups = await optional("DescribeContinuousBackups", request, "ContinuousBackupsDescription", {})
     types = types_of(described)
-    denied = await session.denied(described, "UpdateTable", "DeleteTable", "CreateTable")
+    denied = await session.denied(table, "UpdateTable", "DeleteTable", "CreateTable")
     with ui.row().classes("w-full items-center gap-1"):
         dot(described["TableStatus"])
         ui.label(described["TableStatus"].lower()).classes("soft")
@@ -35,11 +35,11 @@ async def overview_page(session: Session, table: str) -> None:
             "As code", icon="code", on_click=guarded(partial(show_definition, session, described))
         ).props("flat")
         copy = ui.button("Clone", icon="file_copy", on_click=lambda: clone(session, described))
-        forbid(copy.props("flat"), "CreateTable", denied)
+        forbid(copy.props("flat"), denied, "CreateTable")
         change = ui.button("Change", icon="tune", on_click=lambda: _change(session, described, ttl))
-        forbid(change.props("outline"), "UpdateTable", denied)
+        forbid(change.props("outline"), denied, "UpdateTable")
         delete = ui.button("Delete", icon="delete", on_click=lambda: _delete(session, table))
-        forbid(delete.props("flat color=negative"), "DeleteTable", denied)
+        forbid(delete.props("flat color=negative"), denied, "DeleteTable")
     with ui.card().classes("w-full"):
         facts(
             {
@@ -108,7 +108,7 @@ def _indexes(session: Session, described: dict[str, Any], types: dict[str, str],
                         "Delete index",
                         lambda name=index["IndexName"]: _delete_index(session, described, name),
                     )
-                    forbid(delete, "UpdateTable", denied)
+                    forbid(delete, denied, "UpdateTable")
             facts(
                 {
                     "Keys": keys,
@@ -143,7 +143,7 @@ def _change(session: Session, described: dict[str, Any], ttl: dict[str, Any]) ->
     on_demand = is_on_demand(described)
     viewed = described.get("StreamSpecification", {}).get("StreamViewType", "")
     expiring = ttl.get("AttributeName", "") if ttl.get("TimeToLiveStatus") == "ENABLED" else ""
-    with dialog_of(f"Change {table}") as dialog:
+    with dialog_of(f"Change {table}", narrow=True) as dialog:
         mode = ui.toggle(
             {"PAY_PER_REQUEST": "On demand", "PROVISIONED": "Provisioned"},
             value="PAY_PER_REQUEST" if on_demand else "PROVISIONED",

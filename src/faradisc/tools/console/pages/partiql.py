@@ -14,7 +14,7 @@ from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import code_editor
 from faradisc.tools.console.grid import GridActions, ItemGrid
 from faradisc.tools.console.messages import complain, confirmed, guarded
-from faradisc.tools.console.money import requests_usd, usd
+from faradisc.tools.console.money import MILLION, requests_usd, usd
 from faradisc.tools.console.parts import heading, note
 from faradisc.tools.console.queries import schema_of
 from faradisc.tools.console.sessions import Session
@@ -27,6 +27,7 @@ from faradisc.tools.console.statements import (
     source_of,
     statements,
 )
+from faradisc.tools.console.values import counted
 
 _COMPLETION: Final = (Path(__file__).parent.parent / "completion.js").read_text()
 _HISTORY: Final = "return JSON.parse(localStorage.getItem('faradisc.statements') || '[]')"
@@ -62,15 +63,16 @@ async def partiql_page(session: Session) -> None:
     seen: dict[str, None] = {}
     offered: list[str] = []
     text = await _example(session, names)
-    with ui.card().classes("w-full"):
+    with ui.card().classes("w-full gap-2"):
         editor = code_editor(text, "SQL", height="140px", on_change=lambda _: explain())
         with ui.row().classes("w-full items-center"):
-            run = ui.button("Run", icon="play_arrow").tooltip("Ctrl Enter")
+            run = ui.button("Run", icon="play_arrow").props("title='Ctrl Enter'")
             selection = ui.button("Run selection").props("flat")
             kept = ui.button("History", icon="history").props("flat")
             explained = note("").classes("count")
     summary = note("")
-    grid = ItemGrid([], GridActions(lambda row: None))
+    with ui.element("div").classes("fill"):
+        grid = ItemGrid([], GridActions(lambda row: None))
 
     async def execute(text: str) -> None:
         found = statements(text)
@@ -78,10 +80,10 @@ async def partiql_page(session: Session) -> None:
         if writes and not await confirmed("These statements write:\n" + "\n".join(writes), "Run"):
             return
         grid.clear()
-        summary.text = ""
+        summary.classes(remove="removed").text = ""
         items: list[dict[str, Any]] = []
-        units, done = 0.0, 0
-        for statement in found:
+        units = 0.0
+        for done, statement in enumerate(found):
             request: dict[str, Any] = {"Statement": statement, "ReturnConsumedCapacity": "TOTAL"}
             try:
                 while True:
@@ -92,29 +94,33 @@ async def partiql_page(session: Session) -> None:
                         break
                     request["NextToken"] = answer["NextToken"]
             except Failure as failure:
-                summary.text = f"Statement {done + 1} of {len(found)} failed; {done} before it ran."
+                summary.classes(
+                    add="removed"
+                ).text = f"Statement {done + 1} of {len(found)} failed; {done} before it ran."
                 mark(failure.message, statement)
                 raise Failure(failure.code, f"{failure.message} In: {statement[:200]}") from failure
-            done += 1
+        source = source_of(found[-1]) if found else None
+        if source is not None:
+            with suppress(Failure):
+                keys = schema_of(await session.endpoint.describe(source[0]), "")
+                grid.shows(keys, session.colours.setdefault(source[0], {}))
         grid.show_items(items)
         seen.update(dict.fromkeys(name for item in items for name in item))
-        summary.text = f"{len(items):,} items, {units:g} units, {done} statements"
         read, write = (0.0, units) if writes else (units, 0.0)
-        summary.text += f": {usd(requests_usd(read, write))} on demand" if units else ""
+        money = f", {usd(requests_usd(read, write) * MILLION)} for a million times on demand" if units else ""
+        sums = (counted(len(items), "item"), counted(units, "unit"), counted(len(found), "statement"))
+        summary.text = ", ".join(sums) + money
         ui.run_javascript(_REMEMBER % orjson.dumps(text.strip()).decode())
 
     def mark(message: str, statement: str) -> None:
-        """Selects where the service found the error."""
+        """Underlines where the error is."""
         place, text = place_of(message, statement), editor.value or ""
         begin = text.find(statement)
         if place is not None and begin >= 0:
             start = begin + place[0]
-            # Selected, not decorated: an update of the editor's properties loses what is typed meanwhile.
+            # By the editor itself: an update of its properties loses what is typed meanwhile.
             first, last = (len(text[:at].encode("utf-16-le")) // 2 for at in (start, start + place[1]))
-            selection = f"{{selection: {{anchor: {first}, head: {last}}}, scrollIntoView: true}}"
-            ui.run_javascript(
-                f"const view = getElement({editor.id}).editor; view.focus(); view.dispatch({selection})"
-            )
+            ui.run_javascript(f"window.faradiscWrong({first}, {last})")
             line = text.count("\n", 0, start) + 1
             column = start - (text.rfind("\n", 0, start) + 1) + 1
             summary.text += f" Line {line}, column {column}."

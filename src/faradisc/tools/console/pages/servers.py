@@ -9,7 +9,7 @@ from typing import Any, Final
 from nicegui import ui
 
 from faradisc.tools.console.copies import copy_of
-from faradisc.tools.console.endpoint import Failure
+from faradisc.tools.console.endpoint import ADMIN, Failure
 from faradisc.tools.console.messages import confirmed, guarded
 from faradisc.tools.console.parts import Diagram, heading, note, plain_table
 from faradisc.tools.console.sessions import Session
@@ -23,7 +23,12 @@ POLL_S: Final = 2.0
 @console_page("/servers", "Servers")
 async def servers_page(session: Session) -> None:
     if not await session.has_admin():
-        note("Servers, places and regions are shown where this key may use the admin API of Faradisc.")
+        is_denied = (ADMIN, "") in session.endpoint.refused
+        note(
+            "Servers, places and regions are shown to keys that may use the admin API: those of the account."
+            if is_denied
+            else "Servers, places and regions are shown for a server of Faradisc, whose admin API says them."
+        )
         return
     diagram = Diagram("Servers, places and regions")
     heading("Links between regions")

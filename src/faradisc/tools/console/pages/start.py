@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from nicegui import ui
 
@@ -20,7 +20,7 @@ from faradisc.tools.console.importing import FileOfItems
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.pages.tables import definitions
-from faradisc.tools.console.parts import dot, heading, note
+from faradisc.tools.console.parts import dot, forbid, heading, note
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, go
 from faradisc.tools.console.values import Item
@@ -39,7 +39,7 @@ async def start_page(session: Session) -> None:
         _named_table()
         return
     if not names:
-        _first_run(session)
+        _first_run(session, await session.denied("", "CreateTable", "BatchWriteItem", "ImportTable"))
         return
     health = ui.column().classes("w-full gap-3")
 
@@ -106,11 +106,15 @@ async def _health(session: Session, names: list[str], box: ui.column) -> None:
                         ui.label(said).classes("number throttled-text")
             if len(names) > TABLES_MAX:
                 note(f"Of the first {TABLES_MAX} tables.")
+        if bells:
+            heading("Alarms")
         for alarm in bells:
             with ui.element("div").classes("sheet sheet-row"):
                 dot("alarm")
                 ui.link(alarm.name, table_path(alarm.table, "throughput") if alarm.table else "/advice")
                 ui.label(alarm.reason).classes("soft")
+        if late:
+            heading("Consumers behind")
         for table, position in late:
             with ui.element("div").classes("sheet sheet-row"):
                 dot("late")
@@ -130,7 +134,7 @@ def _tile(title: str, number: str, state: str, unit: str) -> None:
             ui.label(unit).classes("soft")
 
 
-def _first_run(session: Session) -> None:
+def _first_run(session: Session, denied: set[str]) -> None:
     heading("No tables yet")
     note("Four ways to begin:")
     with ui.element("div").classes("tiles first"):
@@ -147,20 +151,29 @@ def _first_run(session: Session) -> None:
                 go(table_path(sample.TABLE, "items"))
 
             button = ui.button("Load the sample shop", icon="storefront", on_click=guarded(load))
+            forbid(button, denied, *_MADE_BY)
         with ui.card() as opening:
             heading("Open a file")
             note("JSON, JSON lines or CSV becomes a table; drop it here.")
-            drop_target(opening, upload(partial(_open_file, session), "Pick a file"))
+            field = upload(partial(_open_file, session), "Pick a file")
+            drop_target(opening, field)
+            forbid(field, denied, *_MADE_BY)
         with ui.card():
             heading("Make your own")
             note("With keys and indexes; items come from a file, or from your program.")
             with ui.row():
-                ui.button("Create table", on_click=lambda: go("/tables?create=1")).props("outline")
-                ui.button("Import from a bucket", on_click=lambda: go("/operations")).props("flat")
+                create = ui.button("Create table", on_click=lambda: go("/tables?create=1"))
+                forbid(create.props("outline"), denied, "CreateTable")
+                load_bucket = ui.button("Import from a bucket", on_click=lambda: go("/operations"))
+                forbid(load_bucket.props("flat"), denied, "ImportTable")
         with ui.card():
             heading("Connect a program")
             url, region = session.url, session.region
             code_tabs(_snippets(url, region))
+
+
+_MADE_BY: Final = ("CreateTable", "BatchWriteItem")
+"""Operations that make a table with items."""
 
 
 async def _open_file(session: Session, name: str, content: bytes) -> None:

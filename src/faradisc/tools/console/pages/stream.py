@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import islice
 from typing import Any, Final
@@ -13,7 +15,7 @@ from faradisc.tools.console.consumers import positions
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.entities import UNNAMED, entity_name
 from faradisc.tools.console.messages import complain, guarded
-from faradisc.tools.console.parts import entity_chip, heading, note, plain_table, set_rows
+from faradisc.tools.console.parts import entity_chip, forbid, heading, note, plain_table, set_rows
 from faradisc.tools.console.queries import schema_of
 from faradisc.tools.console.review import draw_difference
 from faradisc.tools.console.sessions import Session
@@ -29,6 +31,10 @@ RECORDS_MAX: Final = 200
 LETTERS_MAX: Final = 1_000
 """Dead letters that are read at once."""
 POLL_S: Final = 1.0
+_TAIL_BY: Final = ("GetRecords", "GetShardIterator")
+"""Operations that follow a stream."""
+_WAITING, _READING = "Waiting for records: write to the table.", "Reading from the oldest record…"
+_DENIED: Final = "This key may not read the stream."
 _WORDS: Final = {
     "INSERT": ("inserted", "added"),
     "MODIFY": ("modified", "changed"),
@@ -43,21 +49,28 @@ async def stream_page(session: Session, table: str) -> None:
     if not arn or not described.get("StreamSpecification", {}).get("StreamEnabled"):
         note("This table has no stream. Overview, Change turns it on.")
         return
+    denied = await session.denied(table, *_TAIL_BY, part="/stream/*")
     tail = Tail(session, table, schema_of(described, ""), arn)
-    tail.draw()
+    tail.draw(denied)
     await tail.find_shards()
     tail.draw_shards()
     await _draw_consumers(session, arn)
     await Letters(session, arn).draw()
+    if denied:
+        return
     timer = ui.timer(POLL_S, guarded(tail.poll))
     tail.paused.on_value_change(lambda event: timer.deactivate() if event.value else timer.activate())
 
 
 async def _draw_consumers(session: Session, arn: str) -> None:
     heading("Consumers")
-    found = await positions(session.endpoint, arn)
+    try:
+        found = await positions(session.endpoint, arn)
+    except Failure as failure:
+        note(failure.message)
+        return
     if not found:
-        note("No consumer group has checkpoints; `faradisc streams run` starts one.")
+        note("No consumer group has checkpoints; faradisc streams run starts one.")
         return
     rows = [asdict(each) for each in found]
     plain_table(rows)
@@ -67,6 +80,7 @@ class Letters:
     """The dead letters of a stream in a table, delivered again to a handler that listens on HTTP."""
 
     def __init__(self, session: Session, arn: str) -> None:
+        self._session = session
         self._endpoint = session.endpoint
         self._arn = arn
         self._kept: list[KeptLetter] = []
@@ -78,10 +92,14 @@ class Letters:
             "after a failure the later letters of its item wait."
         )
         with ui.row().classes("items-end"):
-            self._table = ui.input("Table", autocomplete=await self._endpoint.tables()).classes("w-56")
+            names: list[str] = []
+            with suppress(Failure):
+                names = await self._endpoint.tables()
+            self._table = ui.input("Table", autocomplete=names).classes("w-56")
             ui.button("Show", on_click=guarded(self._show)).props("outline")
             self._handler = ui.input("Handler", placeholder="http://127.0.0.1:9000/").classes("w-72")
-            ui.button("Redrive the selected", on_click=guarded(self._redrive)).props("outline")
+            self._deliver = ui.button("Redrive the selected", on_click=guarded(self._redrive))
+            self._deliver.props("outline")
         self._said = note()
         self._rows = plain_table([], _LETTER).props("selection=multiple").classes("short")
         self._rows.set_visibility(False)
@@ -92,6 +110,8 @@ class Letters:
             return list(islice(mine, LETTERS_MAX))
 
         self._kept = await self._endpoint.use(read)
+        self._deliver.props(remove="title").enable()
+        forbid(self._deliver, await self._session.denied(self._table.value, "DeleteItem"), "DeleteItem")
         self._said.text = f"{len(self._kept):,} letters of this stream" + (
             f", and maybe more than {LETTERS_MAX:,}" if len(self._kept) == LETTERS_MAX else ""
         )
@@ -157,8 +177,12 @@ class Tail:
         self._keys = keys
         self._colours = session.colours.setdefault(table, {})
         self._open_records: set[str] = set()
+        self._reading = asyncio.Lock()
+        """Held while records are read: a restart waits for it, or its iterators were lost."""
 
-    def draw(self) -> None:
+    def draw(self, denied: set[str]) -> None:
+        """denied: operations of streams that this key may not use."""
+        self._empty = _DENIED if denied else _WAITING
         with ui.row().classes("w-full items-center"):
             self.paused = ui.switch("Pause")
             self._text = ui.input(placeholder="Filter by text", on_change=self._refresh).props(
@@ -167,7 +191,8 @@ class Tail:
             self._from_start = ui.button("From the oldest record", on_click=guarded(self._restart)).props(
                 "flat dense"
             )
-            self._count = note("")
+            forbid(self._from_start, denied, *_TAIL_BY)
+            self._count = note(f"This key may not use {' and '.join(sorted(denied))}." if denied else "")
         self._listed = ui.refreshable(self._draw_records)
         with ui.element("div").classes("records sheet").props("tabindex=0 role=region aria-label=Records"):
             self._listed()
@@ -181,7 +206,7 @@ class Tail:
         wanted = (self._text.value or "").lower()
         shown = [r for r in self._records if wanted in str(r["dynamodb"]).lower()][:SHOWN_MAX]
         if not shown:
-            note("Waiting for records: write to the table.")
+            note(self._empty)
         for record in shown:
             self._draw_record(record)
 
@@ -240,13 +265,22 @@ class Tail:
         ]
 
     async def _restart(self) -> None:
-        self._records.clear()
-        for shard in self._shards:
-            await self._open(shard["ShardId"], "TRIM_HORIZON")
-        await self.poll()
+        async with self._reading:
+            for shard in self._shards:
+                await self._open(shard["ShardId"], "TRIM_HORIZON")
+            self._records.clear()
+            self._empty = _READING
+            self._refresh()
+            await self._read_all()
+            self._empty = _WAITING
+            self._refresh()
 
     async def poll(self) -> None:
         """Reads the next records of every shard."""
+        async with self._reading:
+            await self._read_all()
+
+    async def _read_all(self) -> None:
         found: list[dict[str, Any]] = []
         for shard, iterator in list(self._iterators.items()):
             try:

@@ -17,7 +17,7 @@ from faradisc.tools.console.money import is_on_demand
 from faradisc.tools.console.navigation import table_path
 from faradisc.tools.console.parts import dialog_end, dialog_of, forbid, icon_button, note
 from faradisc.tools.console.queries import indexes_of, schema_of
-from faradisc.tools.console.sessions import ANY_TABLE, Session
+from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, go
 
 STREAM_VIEWS = ("", "NEW_AND_OLD_IMAGES", "NEW_IMAGE", "OLD_IMAGE", "KEYS_ONLY")
@@ -25,15 +25,15 @@ BATCH: Final = 40
 """Tables that are described at the same time."""
 _COLUMNS: Final = (
     ("status", "", 34),
-    ("name", "Table", 210),
-    ("keys", "Keys", 120),
-    ("items", "Items", 80),
-    ("bytes", "Size", 90),
-    ("mode", "Mode", 115),
-    ("indexes", "Indexes", 80),
-    ("stream", "Stream", 105),
+    ("name", "Table", 190),
+    ("keys", "Keys", 110),
+    ("items", "Items", 70),
+    ("bytes", "Size", 80),
+    ("mode", "Mode", 126),
+    ("indexes", "Indexes", 74),
+    ("stream", "Stream", 100),
     ("expiry", "Expiry", 80),
-    ("backups", "Backups", 135),
+    ("backups", "Backups", 134),
 )
 _STATE: Final = """params => {
   if (!params.value) return "";
@@ -57,6 +57,8 @@ _RENDERED: Final[dict[str, dict[str, str]]] = {
 }
 """How the grid shows a column; it orders by the value behind that."""
 
+_NUMBERS: Final = ("items", "bytes", "indexes")
+_NUMBER: Final = "params => params.value ? 'number' : 'number none'"
 _ENTERED: Final = "event => event.event.key === 'Enter' ? event.data.name : undefined"
 
 
@@ -71,7 +73,7 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
         note(f"{len(names):,} tables" if len(names) != 1 else "1 table")
         ui.space()
         making = ui.button("Create table", icon="add", on_click=lambda: create_table(session))
-        forbid(making, "CreateTable", await session.denied(ANY_TABLE, "CreateTable"))
+        forbid(making, await session.denied("", "CreateTable"), "CreateTable")
     if ("create", "1") in query:
         create_table(session)
     if not names:
@@ -86,8 +88,11 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
                         "field": field,
                         "headerName": title,
                         "width": width,
+                        "flex": width if field not in ("status", "items", "bytes", "indexes") else None,
+                        "minWidth": width,
+                        "headerClass": "ag-right-aligned-header" if field in _NUMBERS else "",
                         "sortable": field not in _LATER,
-                        "cellClass": "number" if field in ("items", "bytes", "indexes") else "",
+                        ":cellClass": _NUMBER if field in _NUMBERS else None,
                     }
                     | _RENDERED.get(field, {})
                     for field, title, width in _COLUMNS
@@ -100,7 +105,7 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
             auto_size_columns=False,
         )
         .classes("grid")
-        .style(f"height: min(calc(100vh - 120px), {48 + 28 * len(names)}px); min-height: 0")
+        .style(f"height: min(calc(100vh - 110px), {32 + 28 * len(names)}px); min-height: 0")
     )
     grid.on("cellClicked", lambda event: go(table_path(event.args["data"]["name"])), ["data"])
     on_grid(grid, "cellKeyDown", _ENTERED, lambda name: go(table_path(name)))
@@ -243,7 +248,7 @@ def create_table(session: Session) -> None:
         indexes.remove(index)
         index.card.delete()
 
-    with dialog_of("Create table") as dialog:
+    with dialog_of("Create table", narrow=True) as dialog:
         name = ui.input("Table name").classes("w-full").props("autofocus")
         keys = KeyInputs()
         mode = ui.toggle(

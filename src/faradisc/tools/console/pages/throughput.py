@@ -14,6 +14,8 @@ from typing import Any, Final
 from nicegui import ui
 from nicegui.element import Element
 
+from faradisc.tools.console.endpoint import ADMIN
+from faradisc.tools.console.files import code_box
 from faradisc.tools.console.heat import (
     PLAN_MINUTES,
     HotKey,
@@ -30,7 +32,16 @@ from faradisc.tools.console.heat import (
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.metrics import MetricHistory
 from faradisc.tools.console.navigation import items_path
-from faradisc.tools.console.parts import dialog_end, dialog_of, facts, heading, note, plain_table, set_rows
+from faradisc.tools.console.parts import (
+    dialog_end,
+    dialog_of,
+    facts,
+    forbid,
+    heading,
+    note,
+    plain_table,
+    set_rows,
+)
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, current_shell, go
 from faradisc.tools.console.values import visible
@@ -62,6 +73,8 @@ async def throughput_page(session: Session, table: str) -> None:
         ui.timer(POLL_S, guarded(live.update))
     else:
         note("Partitions and heat are shown for a Faradisc server whose admin API this key may use.")
+        if (ADMIN, "") in session.endpoint.refused:
+            forbid(ui.button("Limits", icon="tune").props("outline"), {ADMIN}, ADMIN)
     await MetricHistory(session.endpoint, table).draw()
 
 
@@ -124,9 +137,9 @@ class Live:
             self._capacity = ui.refreshable(self._draw_capacity)
             self._capacity()
         # These stay as they are while their rows change, so that one can open, sort and read them.
-        with ui.expansion(value=True).classes("w-full") as self._partitions:
+        with ui.expansion(value=True).classes("w-full sheet") as self._partitions:
             self._partition_rows = plain_table([], _PARTITION)
-        with ui.expansion().classes("w-full") as self._splits:
+        with ui.expansion().classes("w-full sheet") as self._splits:
             self._split_rows = plain_table([], _SPLIT)
         self._show()
 
@@ -211,13 +224,15 @@ class Live:
         before = recent_throttles(self._past, hot.part["id"])
         found = remedy(hot, before)
         name, direction = visible(str(hot.key["key"]))[:80], hot.key["direction"]
-        with current_shell().client.layout, dialog_of(f"Fix {name}") as dialog:
+        with current_shell().client.layout, dialog_of(f"Fix {name}", narrow=True) as dialog:
             ui.label(
                 f"It asks for about {found.rate:,.0f} {direction} units a second; one partition "
                 f"serves {found.limit:,.0f} for one key, whatever the table has. More capacity does not "
                 "help, and neither does a split of the partition when it is one item."
             )
+            waiting = note("Trying it with more and more keys…")
             tried = await asyncio.to_thread(_tried, found.plan(direction, self._now))
+            waiting.delete()
             holding = [ways for ways, percent in tried if ways > 1 and percent < THROTTLED_PERCENT_MAX]
             ways = holding[0] if holding else tried[-1][0] if tried else found.ways
             if tried:
@@ -232,11 +247,11 @@ class Live:
                 plain_table(rows, {"variant": "Traffic", "throttled": "Throttled"})
             if direction == "write":
                 ui.label(f"Write to {ways} keys in turn and read them together:")
-                ui.label(
+                code_box(
                     f"shard = random.randrange({ways})\n"
                     f"table.update_item(Key={{...: f'{name}#{{shard}}'}}, ...)\n"
                     f"total = sum(read(f'{name}#{{shard}}') for shard in range({ways}))"
-                ).classes("code")
+                )
             else:
                 ui.label(
                     "Cache it for a second in the application, read it eventually consistent "
@@ -253,7 +268,7 @@ class Live:
     def _limits(self) -> None:
         """Opens the dialog of what the admin API changes."""
         now, override = self._now, self._shown["override"] or ""
-        with dialog_of("Limits: for experiments, beyond what DynamoDB offers") as dialog:
+        with dialog_of("Limits: for experiments, beyond what DynamoDB offers", narrow=True) as dialog:
             profile = ui.input(
                 "Profile of this table, such as aws:30/10; empty: the server's own", value=override
             ).classes("w-full")
