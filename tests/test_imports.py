@@ -52,6 +52,7 @@ ROWS = (
     ("services.autoscaling",),
     ("services.other_services",),
     ("background",),
+    ("tools.readers",),
     ("database", "tools.seeding", "tools.advisor"),
     ("streams", "tools.transfer", "tools.console", "tools.migrating"),
     ("tools.mcp",),

@@ -115,10 +115,11 @@ def test_errors_of_a_seed_are_listed_and_nothing_is_created(
     (seed / "items" / "music.csv").write_text("artist,year\na,1\nb\n")
     (seed / "items" / "unknown.json").write_text("[]")
     result = command("seed", "seed", "--url", url)
-    assert (result.returncode, result.stdout) == (1, "0 items put\n")
+    assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines() == [
-        "seed/bad.json:1: not a CreateTable request, an answer of DescribeTable, a CloudFormation template "
-        "or the output of `terraform show -json`; items belong into items/.",
+        "seed/bad.json:1: not a CreateTable request, an answer of DescribeTable, a CloudFormation template, "
+        "a serverless.yml, a NoSQL Workbench model, a BatchWriteItem request or the output of `terraform "
+        "show -json`; items belong into items/TABLE.json.",
         "seed/items/music.csv:3: the row has 1 fields, the header 2.",
         "seed/items/unknown.json:1: there is no definition of the table unknown.",
     ]
@@ -181,7 +182,8 @@ def test_invalid_address(command: Any, seed: Path) -> None:
 def test_directory_without_tables(command: Any, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     result = command("seed", "empty")
-    assert (result.returncode, result.stderr) == (1, "faradisc: empty defines no table.\n")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("faradisc: empty defines no table. It has no files; definitions are in")
 
 
 # --- serve --seed --------------------------------------------------------------------------------

@@ -143,6 +143,66 @@ def test_csv_with_quotes_and_empty_fields(server: Server, tmp_path: Path) -> Non
     ]
 
 
+DOCUMENTS: dict[str, str] = {
+    "scan.json": json.dumps({"Items": [{"p": {"S": "a"}}, {"p": {"S": "b"}}], "Count": 2}, indent=2),
+    "batch.json": json.dumps(
+        {"docs": [{"PutRequest": {"Item": {"p": {"S": each}}}} for each in "ab"]}, indent=2
+    ),
+    "plain.json": json.dumps([{"p": "a"}, {"p": "b"}], indent=2),
+    "plain.jsonl": '{"p": "a"}\n{"p": "b"}\n',
+    "model.json": json.dumps(
+        {
+            "ModelName": "m",
+            "DataModel": [
+                {
+                    "TableName": "docs",
+                    "KeyAttributes": {"PartitionKey": {"AttributeName": "p", "AttributeType": "S"}},
+                    "TableData": [{"p": {"S": each}} for each in "ab"],
+                }
+            ],
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_documents_of_items_are_recognised_by_their_content(tmp_path: Path, name: str) -> None:
+    source = tmp_path / name
+    source.write_text(DOCUMENTS[name])
+    key = () if name == "model.json" else ("--key", "p:S")
+    result = run("import", source, "docs", "--data-dir", tmp_path / "data", *key)
+    assert "2 imported, 0 rejected" in result.output
+    with LocalDatabase(tmp_path / "data") as database:
+        assert items_of(database.client(), "docs") == [{"p": {"S": "a"}}, {"p": {"S": "b"}}]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('{\n"Resources": {}}', "is a CloudFormation template: `faradisc seed` reads it."),
+        ('{"MetricDataResults": []}', "is metrics of CloudWatch: `faradisc plan --trace` reads it."),
+        ("PAR1...", "is a Parquet or Arrow file: `faradisc import` reads DynamoDB JSON, Ion and CSV."),
+        ('[{"p": "a"},\n{"p": "b"},\n"c"]', "in.json:3: an item must be an object."),
+        ('{"Items": [{"p": "a"},\n{"p": "b"', "in.json:2: not valid JSON"),
+    ],
+)
+def test_files_that_are_no_items_create_nothing(tmp_path: Path, content: str, text: str) -> None:
+    source = tmp_path / "in.json"
+    source.write_text(content)
+    result = run("import", source, "docs", "--data-dir", tmp_path / "data", "--key", "p:S", code=1)
+    assert text in result.output
+    if (tmp_path / "data").exists():
+        with LocalDatabase(tmp_path / "data") as database:
+            assert database.client().list_tables()["TableNames"] == []
+
+
+def test_import_into_a_missing_table_says_what_makes_one(server: Server, tmp_path: Path) -> None:
+    source = tmp_path / "items.jsonl"
+    source.write_bytes(lines(some_items(1)))
+    result = run("import", source, "missing", "--url", server.url, code=1)
+    assert "There is no table missing; --key and --sort-key, or --definition, make one." in result.output
+
+
 # --- Copies and masks ------------------------------------------------------------------------------
 
 

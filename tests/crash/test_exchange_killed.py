@@ -18,7 +18,7 @@ import pytest
 
 from faradisc.engine.formats.manifests import data_files
 from faradisc.local import LocalDatabase
-from faradisc.tools.transfer.sources import find_input
+from faradisc.tools.readers.inputs import find_input
 from fixtures.clients import http_client
 from fixtures.exchanging import BUCKET, lines, some_items, zipped
 from fixtures.integrity import problems

@@ -23,7 +23,7 @@ from botocore.exceptions import ClientError
 from faradisc.clock import ManualClock
 from faradisc.engine.formats.manifests import data_files
 from faradisc.local import LocalDatabase
-from faradisc.tools.transfer.sources import find_input
+from faradisc.tools.readers.inputs import find_input
 from fixtures.clients import http_client
 from fixtures.exchanging import BUCKET
 from fixtures.killed import Worker, check_whole, work_until_killed

@@ -165,11 +165,11 @@ def _asked(
 def _definitions(path: Path) -> Mapping[str, Definition]:
     """Returns the definitions in a file or directory of definitions."""
     from faradisc.tools.advisor.definitions import of_document  # noqa: PLC0415
-    from faradisc.tools.seeding.reading import read_definitions, read_seed  # noqa: PLC0415
+    from faradisc.tools.seeding import read_seed  # noqa: PLC0415
 
     if not path.exists():
         _fail(f"{path} does not exist.")
-    seed = read_seed(path) if path.is_dir() else read_definitions(path)
+    seed = read_seed(path)
     if seed.errors:
         _fail(str(seed.errors[0]))
     if not seed.tables:

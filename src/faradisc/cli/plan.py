@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from faradisc.tools.planner.run import Engine
     from faradisc.tools.planner.traces.rate_file import RateTrace
     from faradisc.tools.planner.traces.trace_format import Trace
+    from faradisc.tools.readers.recognising import InputKind
 
 Sums = tuple[int | None, float | None]
 """Of sums from CloudWatch: seconds of a period, and the peak factor."""
@@ -207,14 +208,28 @@ def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
 def _text(file: Path) -> str:
     """Raises PlanError."""
     from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
+    from faradisc.tools.readers.recognising import InputKind  # noqa: PLC0415
 
     try:
-        return file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
+        kind = _kind_of(file, text)
     except OSError as error:
         raise PlanError(str(file), None, f"it cannot be read: {error.strerror}", "Check its name.") from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise PlanError(str(file), line, "this is not UTF-8", "Save the file as UTF-8 text.") from None
+    if kind is not None and kind is not InputKind.PLAN:
+        raise PlanError(str(file), None, f"this is {kind.title}, no plan", f"{kind.use}.")
+    return text
+
+
+def _kind_of(file: Path, text: str) -> InputKind | None:
+    """Returns the kind of a file that is no plan in YAML. Raises OSError."""
+    from faradisc.tools.readers.recognising import InputKind, kind_of_file  # noqa: PLC0415
+
+    if re.search(r"^(Resources|AWSTemplateFormatVersion)\s*:", text, re.MULTILINE):
+        return InputKind.CLOUDFORMATION
+    return kind_of_file(file)
 
 
 def _print(outcomes: Sequence[PlanOutcome], *, quiet: bool) -> None:

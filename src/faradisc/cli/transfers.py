@@ -105,7 +105,7 @@ def export_table(
 @click.option(
     "--definition",
     type=click.Path(path_type=Path),
-    help="CreateTable request or answer of DescribeTable for a new table.",
+    help="Definition of a new table, in any form that `faradisc seed` reads.",
 )
 @click.option(
     "--format",
@@ -142,12 +142,13 @@ def import_files(
     """Read SOURCE into TABLE: an export of the service, full or incremental, or files of items.
 
     The checksums of an export are verified first. Files are DynamoDB JSON lines, Ion or CSV, plain, .gz or
-    .zst. With --data-dir a new table becomes visible when it is complete.
+    .zst; or items as JSON: a list, lines, an answer of Scan, a BatchWriteItem request, the sample items of a
+    NoSQL Workbench model. With --data-dir a new table becomes visible when it is complete.
     """
     with _errors_as_sentences():
+        from faradisc.tools.readers.inputs import find_input  # noqa: PLC0415
         from faradisc.tools.transfer import file_import  # noqa: PLC0415 - slow to import
         from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
-        from faradisc.tools.transfer.sources import find_input  # noqa: PLC0415
 
         kinds = {"json": "DYNAMODB_JSON", "ion": "ION", "csv": "CSV"}
         given = find_input(
@@ -160,6 +161,8 @@ def import_files(
         given.source.check_libraries()
         masker = _masking(mask).of(table)
         new = _definition(table, key, sort_key, definition)
+        if new is None and given.is_documents and source.is_file() and source.suffix == ".json":
+            new = _read_definition(source, table, required=False)  # a model has its tables
         logs = Path(location["data_dir"] or ".", "logs")
         locations = file_import.locations_for(given, masker, logs) if given.files else None
         progress = Progress(given.size_bytes if given.source.compression == "NONE" else None)
@@ -295,14 +298,10 @@ def _definition(
     table: str, key: str | None, sort_key: str | None, path: Path | None
 ) -> dict[str, Any] | None:
     """Returns the CreateTable request for a new table, None without options for one."""
-    from faradisc.tools.transfer.tables import definition_of  # noqa: PLC0415
-
     if path is not None:
         if key is not None or sort_key is not None:
             raise click.UsageError("--definition has the key; it excludes --key and --sort-key.")
-        document = json.loads(path.read_text())
-        document = document.get("Table", document.get("TableDescription", document))
-        return definition_of(document, table)
+        return _read_definition(path, table, required=True)
     if key is None:
         if sort_key is not None:
             raise click.UsageError("--sort-key needs --key.")
@@ -319,6 +318,22 @@ def _definition(
     }
 
 
+def _read_definition(path: Path, table: str, *, required: bool) -> dict[str, Any] | None:
+    """Returns the CreateTable request of a table in a file of definitions: of its name, or the only one."""
+    from faradisc.tools.readers.definitions import read_definitions  # noqa: PLC0415
+    from faradisc.tools.transfer.tables import definition_of  # noqa: PLC0415
+
+    found = read_definitions(path)
+    if found.errors:
+        fail(f"{path.parent / str(found.errors[0])}")
+    chosen = found.table(table) or (found.tables[0] if required and len(found.tables) == 1 else None)
+    if chosen is None:
+        if required:
+            fail(f"{path} defines no table {table}.")
+        return None
+    return definition_of(chosen.request, table)
+
+
 @contextmanager
 def _errors_as_sentences() -> Iterator[None]:
     """Ends the program with one sentence for an error."""
@@ -326,9 +341,9 @@ def _errors_as_sentences() -> Iterator[None]:
     from faradisc.engine.formats.masking import BadRules  # noqa: PLC0415
     from faradisc.engine.objects.api import BucketError  # noqa: PLC0415
     from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415 - slow to import
+    from faradisc.tools.readers.inputs import NoInput  # noqa: PLC0415
     from faradisc.tools.transfer.putting import TableUnusable  # noqa: PLC0415
     from faradisc.tools.transfer.scanning import BadState  # noqa: PLC0415
-    from faradisc.tools.transfer.sources import NoInput  # noqa: PLC0415
 
     errors = (
         BadRules,

@@ -22,9 +22,9 @@ from faradisc.tools.console.sample import items as sample_items
 from faradisc.tools.console.sample import request as sample_request
 from faradisc.tools.console.statements import completions, place_of
 from faradisc.tools.console.values import ValueMistake
-from faradisc.tools.seeding import cloudformation as cloudformation_reader
-from faradisc.tools.seeding import terraform as terraform_reader
-from faradisc.tools.seeding.seed import Location
+from faradisc.tools.readers import cloudformation as cloudformation_reader
+from faradisc.tools.readers import terraform as terraform_reader
+from faradisc.tools.readers.seed import Location, Seed
 
 TAGS = [{"Key": "team", "Value": "a=b + c"}]
 EXPIRY = 'ex"${p}ires'
@@ -49,10 +49,11 @@ def described(**more: Any) -> dict[str, Any]:
 
 def test_a_definition_read_back_by_seeding_is_the_same() -> None:
     wanted = definition_of(described(), EXPIRY, True, TAGS)
-    (table,), errors = cloudformation_reader.tables_of(
-        json.loads(cloudformation(wanted)), lambda _: Location("f", 1), {}
+    seed = cloudformation_reader.read_template(
+        json.loads(cloudformation(wanted)), lambda _: Location("f", 1), {}, lambda *_: Seed()
     )
-    assert errors == []
+    assert seed.errors == []
+    (table,) = seed.tables
     assert table.request == wanted.create
     pytest.importorskip("hcl2")
     found = terraform_reader.read_configuration(terraform(wanted), "main.tf")

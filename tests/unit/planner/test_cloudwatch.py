@@ -159,6 +159,16 @@ def test_times_as_the_command_and_as_the_service_write_them() -> None:
         assert export(result).start_s == MIDNIGHT
 
 
+def test_get_metric_statistics_is_of_the_table_that_the_file_is_called_like() -> None:
+    points = [{"Timestamp": f"2026-11-02T00:0{n}:00+00:00", "Sum": 60.0, "Unit": "Count"} for n in (1, 0)]
+    text = orjson.dumps({"Label": WRITES, "Datapoints": points})
+    assert begins_export(text)
+    trace = read_export("some/Orders.json", text, peak_factor=Fraction(1))
+    ((kind, rate),) = trace.rates.items()
+    assert (kind.table, kind.operation) == ("Orders", "PutItem")
+    assert [rate.micro(second) for second in (0, 60)] == [2_000_000, 2_000_000]
+
+
 def test_pages_of_one_series_are_one() -> None:
     label = f"Orders {WRITES}"
     trace = export(series(label, 60, 120), series(label, 180, begin=MIDNIGHT + 120))
@@ -171,7 +181,7 @@ def test_pages_of_one_series_are_one() -> None:
     [
         (b"{\n\n{", "m.json:3: this is not JSON"),
         (b"[]", "m.json: there are no MetricDataResults in this document. Save what aws cloudwatch"),
-        (b'{"Datapoints": []}', "get-metric-statistics names no table with its points. Save what aws"),
+        (b'{"Datapoints": [{"Average": 1}]}', "m.json: its Datapoints have no Sum. Ask for --statistics Sum"),
     ],
 )
 def test_what_is_no_export_is_refused(text: bytes, said: str) -> None:

@@ -11,7 +11,7 @@ from faradisc.tools.seeding import Seed, read_seed
 def read(directory: Path, files: dict[str, str], **parameters: str) -> Seed:
     for name, text in files.items():
         path = directory / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return read_seed(directory, parameters)
 

@@ -500,9 +500,13 @@ def test_table_of_several_instances_in_a_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "line", "text"),
     [
-        ("  for_each = toset([])", 9, "t: for_each is an expression"),
-        ("  count = 2", 9, "t: count is an expression"),
-        ('  dynamic "attribute" {\n for_each = []\n content {}\n }', 9, "t: dynamic is an expression"),
+        ("  for_each = toset(data.x.y)", 9, "t: for_each has the expression ${toset(data.x.y)}"),
+        ("  count = var.unset", 9, "t: count has the expression ${var.unset}"),
+        (
+            '  dynamic "attribute" {\n for_each = var.unset\n content {}\n }',
+            9,
+            "t: dynamic attribute has the expression ${var.unset}",
+        ),
         ("  stream_enabled = var.unset", 9, "t: stream_enabled has the expression ${var.unset}"),
         ('  name = "x-${var.stage}"', 9, "t: name has the expression ${var.stage}"),
         ('\n  name = var.prod ? "a" : "b:c"', 10, 't: name has the expression ${var.prod ? "a" : "b:c"}'),
@@ -515,7 +519,8 @@ def test_expression_is_an_error_with_line_and_remedy(tmp_path: Path, body: str, 
     (error,) = errors(read(tmp_path, {"a.tf": small(body)}))
     assert error.startswith(f"a.tf:{line}: {text}")
     assert error.endswith(
-        "; only literal values are read; put the output of `terraform show -json` into the directory instead."
+        "; its value is not known without Terraform; put the output of `terraform show -json` into the "
+        "directory instead."
     )
 
 
@@ -535,8 +540,14 @@ def test_count_of_one_is_literal(tmp_path: Path) -> None:
 
 
 def test_file_that_is_no_terraform(tmp_path: Path) -> None:
-    (error,) = errors(read(tmp_path, {"a.tf": 'resource "a" "b" {\n  x = = 1\n}\n'}))
+    """A mistake in a table is an error; one elsewhere is a note, and hides no table."""
+    wrong = 'resource "aws_dynamodb_table" "b" {\n  x = = 1\n}\n'
+    (error,) = errors(read(tmp_path, {"a.tf": wrong}))
     assert error.startswith("a.tf:2: not valid Terraform: Unexpected token")
+    seed = read(tmp_path, {"a.tf": small("") + 'resource "a" "b" {\n  x = = 1\n}\n'})
+    assert only(seed)["TableName"] == "t"
+    (note,) = seed.notes
+    assert note.startswith("a.tf:12: a block without a table is ignored: not valid Terraform: Unexpected")
 
 
 def test_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -561,7 +572,7 @@ def test_configuration_in_json_needs_no_library(tmp_path: Path, monkeypatch: pyt
     assert [operation for operation, _ in seed.tables[0].later] == ["UpdateTimeToLive"]
     body["name"] = "${var.stage}-t"
     (error,) = errors(read(tmp_path, {"a.tf.json": json.dumps(document, indent=1)}))
-    assert error.startswith("a.tf.json:5: t: name has the expression ${var.stage}-t; only literal values")
+    assert error.startswith("a.tf.json:5: t: name has the expression ${var.stage}-t; its value is not")
     assert errors(read(tmp_path, {"a.tf.json": "[]"})) == [
         "a.tf.json:1: a configuration in JSON must be an object."
     ]
@@ -582,7 +593,7 @@ def test_duplicate_tables_and_item_files_are_errors(tmp_path: Path) -> None:
 def test_other_files_are_ignored_except_among_the_items(tmp_path: Path) -> None:
     files = {"README.md": "x", "lib/x.json": "{", "items/music.xml": "", "items/.keep": ""}
     assert errors(read(tmp_path, files)) == [
-        "items/music.xml:1: items are read from .json, .jsonl, .ndjson, .csv."
+        "items/music.xml:1: items are read from .json, .jsonl, .ndjson, .csv, .ion, also with .gz or .zst."
     ]
 
 

@@ -1,6 +1,6 @@
 """Templates of a few lines that expand to billions of references are errors with a line.
 
-What it proves: the limit of tools/seeding/intrinsics.py holds wherever a text or a number of steps can
+What it proves: the limit of tools/readers/intrinsics.py holds wherever a text or a number of steps can
 double."""
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from faradisc.tools.seeding.items import Line, read_items
+from faradisc.tools.readers.items import read_items
+from faradisc.tools.readers.seed import Line
 
 KEYS = {"p": "S", "n": "N", "b": "B"}
 

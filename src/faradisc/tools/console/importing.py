@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from faradisc.tools.console.values import Item, ValueMistake, checked_item, text_of, type_of, value_of
-from faradisc.tools.seeding.items import SUFFIXES, Line, read_items
+from faradisc.tools.readers.items import SUFFIXES, read_items
+from faradisc.tools.readers.seed import Line
 
 FILE_ITEMS_MAX: Final = 10_000
 """Most items of a file that are staged at once."""

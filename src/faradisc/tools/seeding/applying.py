@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.errors import RequestRejected
-from faradisc.tools.seeding.items import Line, dynamodb_item, read_items
-from faradisc.tools.seeding.seed import ItemFile, LocatedError, Location, Seed, SeedError, TableSeed
+from faradisc.tools.readers.item_values import dynamodb_item
+from faradisc.tools.readers.items import read_items
+from faradisc.tools.readers.seed import ItemFile, Line, LocatedError, Location, Seed, SeedError, TableSeed
 
 LOADING_TAG = "faradisc:seeding"
 BATCH_ITEMS = 25
@@ -48,6 +49,7 @@ async def apply(
     loader = _Loader(seed, call, pause)
     outcome = loader.outcome
     outcome.errors += seed.errors
+    outcome.notes += seed.notes
     outcome.errors += loader.errors_of_items()
     if not outcome.errors:
         for table in seed.tables:
@@ -93,7 +95,7 @@ class _Loader:
         return found
 
     def _lines(self, file: ItemFile) -> Iterator[Line | SeedError]:
-        return read_items(file.path, _key_types(self._tables[file.table_name]))
+        return read_items(file.path, _key_types(self._tables[file.table_name]), file.table_name)
 
     def _items_of(self, table: TableSeed) -> Iterator[tuple[Location, dict[str, Any]]]:
         for inline in self._seed.items:

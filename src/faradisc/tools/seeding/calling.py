@@ -9,6 +9,7 @@ import orjson
 
 from faradisc.errors import RequestRejected
 from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.tools.readers.attached import SERVICES
 from faradisc.tools.seeding.applying import SeedingOutcome
 
 SHOWN_MAX = 20
@@ -30,12 +31,14 @@ class SeedingCaller:
 
     async def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         """Returns the answer of an operation. Raises RequestRejected."""
-        headers = {**self._headers, b"x-amz-target": f"DynamoDB_20120810.{operation}".encode()}
+        service = SERVICES.get(operation)
+        prefix = "DynamoDB_20120810" if service is None else service.target_prefix
+        headers = {**self._headers, b"x-amz-target": f"{prefix}.{operation}".encode()}
         answered = await self._answer(HttpRequest("POST", b"/", headers, orjson.dumps(request)))
         document: dict[str, Any] = orjson.loads(answered.body or b"{}")
         if answered.status != 200:
             text = document.get("message") or document.get("Message") or ""
-            raise RequestRejected(str(document["__type"]).rpartition("#")[2], str(text))
+            raise RequestRejected(str(document.get("__type", answered.status)).rpartition("#")[2], str(text))
         return document
 
 

@@ -1,143 +1,48 @@
-"""Reads a seed directory.
+"""Reads a seed directory, or one file of definitions.
 
-    *.json                       a CreateTable request, a list of them, an answer of DescribeTable,
-                                 a CloudFormation template, or the output of `terraform show -json`
-    *.yaml, *.yml, *.template    a CloudFormation template
-    *.tf, *.tf.json              a Terraform configuration with literal values
-    items/TABLE.json, .jsonl, .ndjson, .csv      the items of one table
+    *.json, *.yaml, *.yml, *.template, *.tf, *.tf.json    definitions of tables: readers/definitions.py
+    items/TABLE.json, .jsonl, .ndjson, .csv, .ion         the items of one table, also .gz and .zst
+    items/TABLE/                                          an export of the service
 
 Other files and directories are ignored; another .json or .yaml file is an error.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from faradisc.tools.seeding import cloudformation, terraform
-from faradisc.tools.seeding.create_table import from_description, from_request
-from faradisc.tools.seeding.items import SUFFIXES as ITEM_SUFFIXES
-from faradisc.tools.seeding.seed import (
-    ItemFile,
-    LocatedError,
-    Location,
-    Seed,
-    SeedError,
-    line_of,
-    parsed_json,
-)
+from faradisc.tools.readers.definitions import DefinitionReader, read_definitions
+from faradisc.tools.readers.items import SUFFIXES as ITEM_SUFFIXES
+from faradisc.tools.readers.items import table_of_name
+from faradisc.tools.readers.seed import ItemFile, LocatedError, Location, Seed
+from faradisc.tools.readers.terraform_resources import attach_others
 
 ITEMS_DIRECTORY = "items"
-_YAML = (".yaml", ".yml", ".template")
 
 
 def read_seed(directory: Path, parameters: Mapping[str, str] | None = None) -> Seed:
     """Reads the definitions of a directory and finds its files of items. The result contains all errors.
 
-    parameters: values of the parameters of CloudFormation templates.
+    directory: may be one file of definitions. parameters: of CloudFormation, serverless.yml and Terraform.
     """
+    if directory.is_file():
+        seed = read_definitions(directory, parameters)
+        _check(seed)
+        return seed
     seed = Seed()
     if not directory.is_dir():
         seed.errors.append(LocatedError(Location(str(directory), 1), "the directory does not exist."))
         return seed
-    for path in _entries(seed, directory, directory):
-        if path.is_file():
-            _Definitions(seed, parameters or {}).read(path)
+    reader = DefinitionReader(directory, parameters or {})
+    found = {path: reader.read(path) for path in _entries(seed, directory, directory) if path.is_file()}
+    for path, definitions in found.items():
+        if path.resolve() not in reader.stacks.paths - reader.stacks.circular:
+            seed.add(definitions)
+    attach_others(seed)
     _find_items(seed, directory)
     _check(seed)
     return seed
-
-
-def read_definitions(path: Path, parameters: Mapping[str, str] | None = None) -> Seed:
-    """Reads one file of definitions. The result contains all errors."""
-    seed = Seed()
-    _Definitions(seed, parameters or {}).read(path)
-    _check(seed)
-    return seed
-
-
-class _Definitions:
-    """Reads the definitions of one file into a seed."""
-
-    def __init__(self, seed: Seed, parameters: Mapping[str, str]) -> None:
-        self._seed = seed
-        self._parameters = parameters
-
-    def read(self, path: Path) -> None:
-        name = path.name
-        try:
-            if name.endswith((".tf", ".tf.json")):
-                self._seed.add(terraform.read_configuration(_text_of(path), name))
-            elif path.suffix == ".json":
-                self._read_json(_text_of(path), name)
-            elif path.suffix in _YAML:
-                self._read_yaml(_text_of(path), name)
-        except SeedError as error:
-            self._seed.errors.append(LocatedError(Location(name, error.line or 1), error.text))
-        except RecursionError:
-            self._seed.errors.append(LocatedError(Location(name, 1), "it is nested too deeply."))
-
-    def _read_json(self, text: str, name: str) -> None:
-        document = parsed_json(text)
-        if cloudformation.is_template(document):
-            self._read_template(document, lambda resource: Location(name, _line_of_member(text, resource)))
-        elif terraform.is_shown(document):
-            self._seed.add(terraform.read_shown(document, text, name))
-        else:
-            for each in document if isinstance(document, list) else [document]:
-                self._read_request(each, text, name)
-
-    def _read_request(self, request: Any, text: str, name: str) -> None:
-        if isinstance(request, dict) and isinstance(request.get("Table"), dict):
-            description = request["Table"]
-            location = Location(name, _line_of_table(text, description.get("TableName")))
-            make: Callable[..., Any] = from_description
-            request = description
-        elif isinstance(request, dict) and "KeySchema" in request:
-            location = Location(name, _line_of_table(text, request.get("TableName")))
-            make = from_request
-        else:
-            raise SeedError(
-                "not a CreateTable request, an answer of DescribeTable, a CloudFormation template or the "
-                f"output of `terraform show -json`; items belong into {ITEMS_DIRECTORY}/."
-            )
-        try:
-            self._seed.tables.append(make(request, location))
-        except SeedError as error:
-            self._seed.errors.append(LocatedError(location, error.text))
-
-    def _read_yaml(self, text: str, name: str) -> None:
-        from faradisc.tools.seeding.yaml_reading import parse  # noqa: PLC0415 - slow to import
-
-        document, lines = parse(text)
-        if not cloudformation.is_template(document):
-            raise SeedError("not a CloudFormation template: it has no Resources.", 1)
-        self._read_template(document, lambda resource: Location(name, lines.get(resource, 1)))
-
-    def _read_template(self, document: Mapping[str, Any], location_of: Callable[[str], Location]) -> None:
-        tables, errors = cloudformation.tables_of(document, location_of, self._parameters)
-        self._seed.tables += tables
-        self._seed.errors += errors
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SeedError(f"the file is not UTF-8: {error.reason} at byte {error.start}") from error
-    except OSError as error:
-        raise SeedError(f"the file cannot be read: {error.strerror}") from error
-
-
-def _line_of_member(text: str, name: str) -> int:
-    return line_of(text, rf"{re.escape(json.dumps(name))}\s*:") if name else 1
-
-
-def _line_of_table(text: str, name: Any) -> int:
-    return line_of(text, rf'"TableName"\s*:\s*{re.escape(json.dumps(name))}')
 
 
 def _entries(seed: Seed, folder: Path, root: Path) -> list[Path]:
@@ -158,10 +63,11 @@ def _find_items(seed: Seed, directory: Path) -> None:
         return
     for path in _entries(seed, folder, directory):
         name = f"{ITEMS_DIRECTORY}/{path.name}"
-        if path.suffix in ITEM_SUFFIXES:
-            seed.files.append(ItemFile(path, name, path.name.removesuffix(path.suffix)))
+        table = path.name if path.is_dir() else table_of_name(path.name)
+        if table is not None:
+            seed.files.append(ItemFile(path, name, table))
         elif path.is_file() and not path.name.startswith("."):
-            text = f"items are read from {', '.join(ITEM_SUFFIXES)}."
+            text = f"items are read from {', '.join(ITEM_SUFFIXES)}, also with .gz or .zst."
             seed.errors.append(LocatedError(Location(name, 1), text))
 
 

@@ -20,6 +20,7 @@ from faradisc.storage.immediate import run
 
 if TYPE_CHECKING:
     from faradisc.engine.exchange.locations import Locations
+    from faradisc.protocol.other_services.services import Service
 
 ATTEMPTS_MAX = 10
 PAUSE_S = 0.05
@@ -97,14 +98,14 @@ class Remote:
         self._pool = urllib3.PoolManager(maxsize=threads, retries=False, timeout=TIMEOUT_S)
         self._waiting = threading.Event()
 
-    def call(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
+    def call(self, operation: str, request: dict[str, Any], service: Service | None = None) -> dict[str, Any]:
+        """service: another one than DynamoDB, at the same address."""
         body = orjson.dumps(request)
-        headers = {
-            "Content-Type": "application/x-amz-json-1.0",
-            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
-        }
+        prefix = "DynamoDB_20120810" if service is None else service.target_prefix
+        headers = {"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": f"{prefix}.{operation}"}
+        signed_for = "dynamodb" if service is None else service.signing_name
         for last in self._attempts():
-            status, text = self._send("POST", "/", body, headers, last=last)
+            status, text = self._send("POST", "/", body, headers, last=last, signed_for=signed_for)
             if not status:
                 continue
             try:
@@ -145,7 +146,14 @@ class Remote:
             yield attempt == self._attempts_max - 1
 
     def _send(
-        self, method: str, path: str, body: bytes, headers: dict[str, str], *, last: bool
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: dict[str, str],
+        *,
+        last: bool,
+        signed_for: str = "dynamodb",
     ) -> tuple[int, bytes]:
         """Returns status and body; status 0 without an answer, if a retry may help. Raises Unreachable."""
         from botocore.auth import SigV4Auth  # noqa: PLC0415 - slow to import
@@ -154,7 +162,7 @@ class Remote:
 
         url = self._url.rstrip("/") + path
         signed = AWSRequest(method, url, data=body, headers=headers)
-        SigV4Auth(self._credentials.get_frozen_credentials(), "dynamodb", self._region).add_auth(signed)
+        SigV4Auth(self._credentials.get_frozen_credentials(), signed_for, self._region).add_auth(signed)
         try:
             answer = self._pool.request(method, url, body=body, headers=dict(signed.headers.items()))
         except (HTTPError, LocationValueError, OSError) as error:

@@ -20,14 +20,17 @@ from faradisc.engine.exchange.checking import canonical_size, reason_of
 from faradisc.engine.exchange.importing import INVALID_ITEMS
 from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.object_reader import KeyAttributes, ObjectReader, Record
+from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.formats.masking import Masker
 from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.errors import RequestRejected
+from faradisc.tools.readers.inputs import Input, InputFile
+from faradisc.tools.readers.items import read_items
+from faradisc.tools.readers.seed import Line, SeedError
 from faradisc.tools.transfer.endpoints import Directory, Endpoint
 from faradisc.tools.transfer.progress import Progress
 from faradisc.tools.transfer.putting import BATCH_ITEMS, Putter, TableUnusable, WriteRequest, attributes_of
-from faradisc.tools.transfer.sources import Input, InputFile
 from faradisc.tools.transfer.tables import create_missing, describe, key_names_of
 
 PENDING_MAX = 4
@@ -57,7 +60,7 @@ def locations_for(given: Input, masker: Masker, logs: Path) -> Locations:
 
 def can_import_new(target: Endpoint, given: Input, definition: dict[str, Any] | None, table: str) -> bool:
     """Returns whether ImportTable can import the input."""
-    if not isinstance(target, Directory) or definition is None or given.changes:
+    if not isinstance(target, Directory) or definition is None or given.changes or given.is_documents:
         return False
     if not _IMPORTABLE.issuperset(definition):
         return False
@@ -141,17 +144,29 @@ def put_all(
     Raises Damaged before anything is written; TableUnusable, RequestRejected, Unreachable, BadRules.
     """
     given.verify()
+    if given.is_documents:
+        _check_documents(given, _types(definition or _described(target, table)), table)
     if definition is not None:
         create_missing(target, definition)
-    described = describe(target, table)
+    described = _described(target, table)
     names = key_names_of(described)
     masker.check_keys(names)
-    types = {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+    types = _types(described)
     keys = KeyAttributes(types, frozenset(types) - frozenset(names))
     outcome = ImportOutcome()
     with ExitStack() as pools:
         queues = _Queues(target, table, names, pools, outcome)
         for file in given.files:
+            if given.is_documents:
+                for line in read_items(file.path, types, table):
+                    if isinstance(line, Line):
+                        found = _request({"Item": line.item}, masker, names)
+                        if isinstance(found, str):
+                            queues.reject(str(file.path), line.number, found)
+                        else:
+                            queues.put(found, str(file.path), line.number)
+                        progress.add(1, 0, 0)
+                continue
             with file.path.open("rb") as opened:
                 reader = ObjectReader(opened, given.source, keys)
                 before = 0
@@ -166,6 +181,29 @@ def put_all(
         queues.finish()
     outcome.items = progress.items - outcome.error_count
     return outcome
+
+
+def _types(described: dict[str, Any]) -> dict[str, str]:
+    return {each["AttributeName"]: each["AttributeType"] for each in described["AttributeDefinitions"]}
+
+
+def _described(target: Endpoint, table: str) -> dict[str, Any]:
+    """Raises TableUnusable when there is no such table."""
+    try:
+        return describe(target, table)
+    except RequestRejected as error:
+        if error.code != "ResourceNotFoundException":
+            raise
+        text = f"There is no table {table}; --key and --sort-key, or --definition, make one."
+        raise TableUnusable(text) from None
+
+
+def _check_documents(given: Input, types: dict[str, str], table: str) -> None:
+    """Reads documents of items to their end. Raises InputDamaged with file and line of the first error."""
+    for file in given.files:
+        for each in read_items(file.path, types, table):
+            if isinstance(each, SeedError):
+                raise InputDamaged(f"{file.path}:{each.line or 1}: {each.text}")
 
 
 def _request(record: Record, masker: Masker, key_names: tuple[str, ...]) -> WriteRequest | str:

@@ -1,7 +1,8 @@
 """Rates from CloudWatch: the sums of consumed units of a table by the minute, or a longer period.
 
 The file is what `aws cloudwatch get-metric-data` prints, a GetMetricData response whose series are labelled
-with table and metric (docs/formats/rates.md has the command). CloudWatch has units and no requests, sums and
+with table and metric (docs/formats/rates.md has the command); or what `get-metric-statistics` prints, in a
+file that is called like its table. CloudWatch has units and no requests, sums and
 no seconds: both are assumed, and the report says so.
 
 Sources: capacity.md section 3.3 (the import, flagged, with an optional peak factor); the response's shape is
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from math import gcd, isfinite
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -32,6 +34,7 @@ PERIOD_S = 60
 PERIOD_MAX_S = 86_400
 EXPORT_BYTES_MAX = 1 << 28
 METRICS = {"ConsumedReadCapacityUnits": "reads", "ConsumedWriteCapacityUnits": "writes"}
+_MEMBERS = (b'"MetricDataResults"', b'"Datapoints"')
 LABEL = "Orders ConsumedReadCapacityUnits"
 """An example."""
 _REMEDY = "Save what aws cloudwatch get-metric-data --output json prints; see docs/formats/rates.md."
@@ -41,7 +44,7 @@ Points = dict[int, Fraction]
 
 def begins_export(line: bytes) -> bool:
     """Returns whether a file with this first line is an export. That of a recorded trace is a document."""
-    return line.strip() == b"{" or b'"MetricDataResults"' in line[:200]
+    return line.strip() == b"{" or any(name in line[:200] for name in _MEMBERS)
 
 
 def read_export(file: str, text: bytes, *, period_s: int | None = None, peak_factor: Fraction) -> RateTrace:
@@ -94,11 +97,25 @@ def _results(file: str, text: bytes) -> list[Any]:
     except orjson.JSONDecodeError as error:
         raise PlanError(file, error.lineno, f"this is not JSON: {error.msg}", _REMEDY) from None
     if isinstance(document, dict) and "Datapoints" in document:
-        raise PlanError(file, None, "get-metric-statistics names no table with its points", _REMEDY)
+        return [_of_statistics(file, document)]
     results = document.get("MetricDataResults") if isinstance(document, dict) else None
     if not isinstance(results, list):
         raise PlanError(file, None, "there are no MetricDataResults in this document", _REMEDY)
     return results
+
+
+def _of_statistics(file: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Returns what get-metric-statistics prints as a series of get-metric-data. Its points name no table: the
+    file does. Raises PlanError for points without sums."""
+    points = document["Datapoints"]
+    if not isinstance(points, list) or not all(isinstance(each, dict) and "Sum" in each for each in points):
+        raise PlanError(file, None, "its Datapoints have no Sum", "Ask for --statistics Sum.")
+    label = f"{Path(file).stem} {document.get('Label')}"
+    return {
+        "Label": label,
+        "Timestamps": [each.get("Timestamp") for each in points],
+        "Values": [each["Sum"] for each in points],
+    }
 
 
 def _target(result: Any) -> tuple[str, str | None, str]:

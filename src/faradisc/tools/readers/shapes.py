@@ -6,15 +6,19 @@ needs a string.
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
-from faradisc.protocol.service_model import Shape, operation_named
-from faradisc.tools.seeding.seed import SeedError, TableSeed
+from faradisc.protocol.service_model import OTHER_SERVICES, Shape, load, operation_named
+from faradisc.tools.readers.seed import SeedError, TableSeed
 
 
 def fitted(operation: str, request: dict[str, Any]) -> dict[str, Any]:
     """Returns the request with every value converted to the type of its shape. Raises SeedError."""
-    found = operation_named(operation)
+    found = operation_named(operation) or next(
+        (load(each).operations[operation] for each in OTHER_SERVICES if operation in load(each).operations),
+        None,
+    )
     assert found is not None, f"the service model has {operation}"
     fit: dict[str, Any] = _fit(request, found.input, operation)
     return fit
@@ -44,6 +48,8 @@ def _fit(value: Any, shape: Shape, path: str) -> Any:
             return _boolean(value, path)
         case "integer" | "long":
             return _integer(value, path)
+        case "double" | "float":
+            return _number(value, path)
         case "string" if isinstance(value, bool | int | float):
             return str(value).lower() if isinstance(value, bool) else str(value)
         case "string" if not isinstance(value, str):
@@ -78,9 +84,30 @@ def _integer(value: Any, path: str) -> int:
         return value
     if isinstance(value, str | float):
         try:
-            number = float(value)
+            return int(value) if isinstance(value, str) else _whole(value)
         except ValueError:
-            number = 0.5
-        if number == int(number):
-            return int(number)
+            pass
+        try:
+            return _whole(float(value))
+        except ValueError:
+            pass
     raise SeedError(f"{path} must be an integer.")
+
+
+def _whole(number: float) -> int:
+    """Raises ValueError for a fraction, an infinity and NaN."""
+    if not isfinite(number) or number != int(number):
+        raise ValueError
+    return int(number)
+
+
+def _number(value: Any, path: str) -> float:
+    try:
+        number = (
+            float(value) if isinstance(value, str | float | int) and not isinstance(value, bool) else None
+        )
+    except (ValueError, OverflowError):
+        number = None
+    if number is None or not isfinite(number):
+        raise SeedError(f"{path} must be a number.")
+    return int(number) if number == int(number) else number

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from faradisc.tools.seeding.seed import Location, SeedError, TableSeed, select
-from faradisc.tools.seeding.shapes import fitted
+from faradisc.tools.readers.seed import Location, SeedError, TableSeed, select
+from faradisc.tools.readers.shapes import fitted
 
 
 def from_request(request: dict[str, Any], location: Location) -> TableSeed:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from faradisc.tools.seeding.seed import SeedError
+from faradisc.tools.readers.seed import SeedError
 
 _LIST_ARGUMENTS = ("GetAtt",)
 NODES_MAX = 1_000_000
@@ -32,6 +32,20 @@ def _function(loader: _Loader, suffix: str, node: yaml.Node) -> dict[str, Any]:
     return {suffix if suffix in ("Ref", "Condition") else f"Fn::{suffix}": value}
 
 
+def _mapping(loader: _Loader, node: yaml.MappingNode) -> Any:
+    """Yields a map, then its members, as SafeLoader does. Raises YAMLError for a name that is there twice."""
+    names: set[Any] = set()
+    for name, _ in node.value:
+        if isinstance(name, yaml.ScalarNode) and name.tag != "tag:yaml.org,2002:merge":
+            if name.value in names:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the name {name.value[:60]!r} is there twice", name.start_mark
+                )
+            names.add(name.value)
+    yield from loader.construct_yaml_map(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
 _Loader.add_multi_constructor("!", _function)
 _Loader.yaml_implicit_resolvers = {
     letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
@@ -51,7 +65,7 @@ def parse(text: str) -> tuple[Any, dict[str, int]]:
         mark = getattr(error, "problem_mark", None)
         reason = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise SeedError(f"not valid YAML: {reason}", mark.line + 1 if mark is not None else 1) from error
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise SeedError(f"not valid YAML: {error}", 1) from error
     finally:
         loader.dispose()
@@ -77,4 +91,7 @@ def _lines(node: yaml.Node | None) -> dict[str, int]:
     for key, value in node.value:
         if key.value == "Resources" and isinstance(value, yaml.MappingNode):
             return {str(name.value): name.start_mark.line + 1 for name, _ in value.value}
+        if key.value == "resources":  # of serverless.yml: a template, or a list of them
+            parts = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            return {name: line for part in parts for name, line in _lines(part).items()}
     return {}

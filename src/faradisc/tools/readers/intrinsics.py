@@ -10,11 +10,15 @@ Source: the CloudFormation template reference, "Intrinsic functions" and "Pseudo
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from faradisc.tools.seeding.seed import SeedError
+from faradisc.tools.readers.loops import PREFIX as LOOP
+from faradisc.tools.readers.loops import expanded
+from faradisc.tools.readers.seed import SeedError
 
 WORK_MAX = 4_000_000
 """Characters read and written for one resource. An item has at most 400 KB."""
@@ -23,6 +27,8 @@ CALL_COST = 50
 SHOWN_MAX = 60
 """Characters of an expression in an error text."""
 
+SCALABLE_TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
+_TARGET_ID = ("ResourceId", "ScalableDimension", "ServiceNamespace")
 PSEUDO = {
     "AWS::AccountId": "000000000000",
     "AWS::Partition": "aws",
@@ -69,8 +75,6 @@ class Template:
     """One template with the values of its parameters."""
 
     def __init__(self, template: Mapping[str, Any], parameters: Mapping[str, str]) -> None:
-        self.resources: Mapping[str, Any] = _section(template, "Resources")
-        self._conditions = _section(template, "Conditions")
         self._mappings = _section(template, "Mappings")
         self._values: dict[str, Any] = dict(PSEUDO)
         self.budget = Budget()
@@ -80,6 +84,14 @@ class Template:
             if isinstance(value, str) and "List" in str(declared.get("Type", "")):
                 value = [each.strip() for each in value.split(",")]
             self._values[name] = UnknownIntrinsic(f"the parameter {name}") if value is None else value
+        self.budget.reset()
+        self._conditions = {name: body for _, name, body in expanded(_section(template, "Conditions"), self)}
+        self.origins: dict[str, str] = {}
+        """The member of the template by the name of a resource: another one for those of Fn::ForEach."""
+        self.resources: dict[str, Any] = {}
+        for origin, name, body in expanded(_section(template, "Resources"), self):
+            self.resources[name] = body
+            self.origins[name] = origin
 
     def value(self, raw: Any) -> Any:
         """Evaluates a part of the template to plain values, ABSENT or Unknown.
@@ -91,8 +103,10 @@ class Template:
             return [each for each in values if each is not ABSENT]
         if not isinstance(raw, Mapping):
             return raw
+        if any(str(name).startswith(LOOP) for name in raw):
+            raw = {name: body for _, name, body in expanded(raw, self)}
         if len(raw) == 1:
-            ((name, argument),) = raw.items()
+            ((name, argument),) = ((str(name), each) for name, each in raw.items())
             if name == "Ref" or name.startswith("Fn::") or name == "Condition":
                 return self._function(name, argument)
         found = {str(name): self.value(each) for name, each in raw.items()}
@@ -103,10 +117,17 @@ class Template:
         if isinstance(condition, str):
             if condition not in self._conditions:
                 raise SeedError(f"There is no condition {condition}.")
-            return self.holds(self._conditions[condition])
+            return self._holds(self._conditions[condition], f"The condition {condition}")
+        return self._holds(condition, "A condition")
+
+    def _holds(self, condition: Any, called: str) -> bool:
         value = self.value(condition)
+        if isinstance(value, UnknownIntrinsic):
+            parameter = value.expression.removeprefix("the parameter ")
+            remedy = f"; give --parameter {parameter}=VALUE" if parameter != value.expression else ""
+            raise SeedError(f"{called} depends on {value.expression}, which has no value{remedy}.")
         if not isinstance(value, bool):
-            raise SeedError("A condition cannot be evaluated without a deployment.")
+            raise SeedError(f"{called} is neither true nor false.")
         return value
 
     def _function(self, name: str, argument: Any) -> Any:
@@ -147,7 +168,22 @@ class Template:
             case "And" | "Or" if isinstance(argument, list):
                 held = [self.holds(each) for each in argument]
                 return all(held) if name == "Fn::And" else any(held)
+            case "Length":
+                values = self.value(argument)
+                return values if isinstance(values, UnknownIntrinsic) else len(_list_of(name, values))
+            case "ToJsonString":
+                return self._as_json(argument)
+            case "Base64":
+                text = self.value(argument)
+                return text if isinstance(text, UnknownIntrinsic) else b64encode(str(text).encode()).decode()
         return UnknownIntrinsic(f"{name} {argument}")
+
+    def _as_json(self, argument: Any) -> Any:
+        value = self.value(argument)
+        try:
+            return json.dumps(value, separators=(",", ":"))
+        except TypeError:  # a part of it is not known
+            return UnknownIntrinsic(f"Fn::ToJsonString {argument}")
 
     def _reference(self, name: str) -> Any:
         if name == "AWS::NoValue":
@@ -158,6 +194,11 @@ class Template:
         if isinstance(resource, Mapping):
             properties = resource.get("Properties")
             table_name = properties.get("TableName") if isinstance(properties, Mapping) else None
+            if resource.get("Type") == SCALABLE_TARGET and isinstance(properties, Mapping):
+                parts = [self.value(properties.get(each)) for each in _TARGET_ID]
+                return next((each for each in parts if isinstance(each, UnknownIntrinsic)), None) or "|".join(
+                    map(str, parts)
+                )
             # The reference to a table is its name; a table without one is named like its resource here.
             if str(resource.get("Type", "")).startswith(("AWS::DynamoDB::", "AWS::Serverless::SimpleTable")):
                 return self.value(table_name) if table_name is not None else name
@@ -190,6 +231,7 @@ class Template:
         delimiter, values = self._arguments("Fn::Join", argument, 2)
         if isinstance(values, UnknownIntrinsic):
             return values
+        values = _list_of("Fn::Join", values)
         unknown = next((each for each in values if isinstance(each, UnknownIntrinsic)), None)
         if unknown is not None:
             return unknown
@@ -206,6 +248,9 @@ class Template:
             raise SeedError("The index of Fn::Select is not in its list.") from error
 
     def _found_in_map(self, argument: Any) -> Any:
+        default: Any = None
+        if isinstance(argument, list) and len(argument) == 4 and isinstance(argument[3], Mapping):
+            argument, default = argument[:3], argument[3].get("DefaultValue")
         map_name, first, second = self._arguments("Fn::FindInMap", argument, 3)
         for each in (map_name, first, second):
             if isinstance(each, UnknownIntrinsic):
@@ -213,6 +258,8 @@ class Template:
         try:
             return self.value(self._mappings[map_name][first][second])
         except (KeyError, TypeError) as error:
+            if default is not None:
+                return self.value(default)
             raise SeedError(f"The mappings have no {map_name}.{first}.{second}.") from error
 
     def _arguments(self, name: str, argument: Any, count: int) -> list[Any]:
@@ -223,6 +270,12 @@ def _listed(name: str, argument: Any, count: int) -> list[Any]:
     if not isinstance(argument, list) or len(argument) != count:
         raise SeedError(f"{name} needs a list of {count}.")
     return argument
+
+
+def _list_of(name: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise SeedError(f"{name} needs a list.")
+    return value
 
 
 def _shortened(expression: str) -> str:

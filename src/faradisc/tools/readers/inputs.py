@@ -1,7 +1,8 @@
 """Finds the input of an import in a path: an export of the service with manifests, or files of items.
 
 An export is found by its manifest-summary.json; its checksums and counts are verified before it is used. The
-names of other files give their format: .json, .jsonl, .ion, .csv, with .gz or .zst after it.
+format of other files is recognised by their content; that of CSV and of compressed files is in their names:
+.json, .jsonl, .ion, .csv, with .gz or .zst after it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from faradisc.engine.formats.compression import InputDamaged, pieces
 from faradisc.engine.formats.manifests import FILES, SUMMARY, CheckedFile, DataFile, data_files, read_checked
 from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
+from faradisc.tools.readers.recognising import InputKind, kind_of_file
 
+ITEMS = "ITEMS"
+"""The format of what `readers.items` reads, beside those of ImportTable."""
+_DOCUMENTS = frozenset({InputKind.ITEMS, InputKind.ITEM_LINES, InputKind.BATCH, InputKind.WORKBENCH})
+_BY_KIND = {InputKind.EXPORT_LINES: "DYNAMODB_JSON", InputKind.ION: "ION"} | dict.fromkeys(_DOCUMENTS, ITEMS)
 _FORMATS = {
     ".json": "DYNAMODB_JSON",
     ".jsonl": "DYNAMODB_JSON",
@@ -49,6 +55,11 @@ class Input:
     """The lines are changes of an incremental export."""
     export: Path | None = None
     """Directory of the manifests of an export."""
+
+    @property
+    def is_documents(self) -> bool:
+        """Whether `readers.items` reads the files, and not ImportTable."""
+        return self.source.format == ITEMS
 
     @property
     def size_bytes(self) -> int:
@@ -94,7 +105,12 @@ def find_input(
         paths = [path] if path.is_file() else []
     if not paths:
         raise NoInput(f"{path} contains no file with content.")
-    kinds = {(format_ or _format_of(each), compression or _compression_of(each)) for each in paths}
+    kinds = {
+        (format_ or _format_of(each), compression or _compression_of(each))
+        if format_ or each.suffix in _COMPRESSIONS
+        else _recognised(each, compression)
+        for each in paths
+    }
     if len(kinds) > 1:
         raise NoInput(f"{path} contains files of several formats; choose one file, or use --format.")
     ((found_format, found_compression),) = kinds
@@ -103,6 +119,21 @@ def find_input(
     tabs = all(".tsv" in each.suffixes for each in paths)
     source = InputFormat(found_format, found_compression, delimiter or ("\t" if tabs else ","), headers)
     return Input([InputFile(each) for each in paths], source)
+
+
+def _recognised(path: Path, compression: str | None) -> tuple[str | None, str]:
+    """Returns format and compression by the content, or else by the name. Raises NoInput for another kind."""
+    kind = kind_of_file(path)
+    named = _format_of(path)
+    if kind in _BY_KIND and named != "CSV":
+        return _BY_KIND[kind], compression or "NONE"
+    if kind is InputKind.COMPRESSED:
+        with path.open("rb") as file:
+            magic = file.read(2)
+        return named, compression or ("GZIP" if magic == b"\x1f\x8b" else "ZSTD")
+    if kind is not None and named != "CSV":
+        raise NoInput(f"{path} is {kind.title}: {kind.use}.")
+    return named, compression or "NONE"
 
 
 def _compression_of(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +37,13 @@ class SeedError(Exception):
         self.text = text
         self.line = line
         """None: the line of the definition."""
+
+
+class Line(NamedTuple):
+    """An item of a file, and where it stands."""
+
+    number: int
+    item: dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -76,12 +84,24 @@ class Seed:
     items: list[InlineItem] = field(default_factory=list)
     files: list[ItemFile] = field(default_factory=list)
     errors: list[LocatedError] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What was found and is not read, each with its location."""
+    others: list[tuple[str, str, Mapping[str, Any], Location]] = field(default_factory=list)
+    """(kind, name, arguments, location) of resources that belong to tables, perhaps of other files."""
 
     def add(self, other: Seed) -> None:
         """Adds the content of one file."""
         self.tables += other.tables
         self.items += other.items
         self.errors += other.errors
+        self.notes += other.notes
+        self.others += other.others
+
+    def note(self, location: Location, text: str) -> None:
+        self.notes.append(f"{location}: {text}")
+
+    def table(self, name: str) -> TableSeed | None:
+        return next((each for each in self.tables if each.name == name), None)
 
 
 def line_of(text: str, pattern: str) -> int:
@@ -90,10 +110,31 @@ def line_of(text: str, pattern: str) -> int:
     return text.count("\n", 0, found.start()) + 1 if found is not None else 1
 
 
+class TwiceNamed(ValueError):
+    """An object has two members of one name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"an object has the name {name[:60]!r} twice")
+        self.name = name
+
+
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Returns the members of an object in JSON. Raises TwiceNamed; other readers would take one of them."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise TwiceNamed(next(name for name in names if names.count(name) > 1))
+    return found
+
+
 def parsed_json(text: str) -> Any:
-    """Raises SeedError with the line."""
+    """Raises SeedError with the line; RecursionError."""
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=distinct)
+    except TwiceNamed as error:
+        found = list(re.finditer(rf"{re.escape(json.dumps(error.name))}\s*:", text))
+        line = text.count("\n", 0, found[-1].start()) + 1 if found else 1
+        raise SeedError(f"not valid JSON: {error}", line) from None
     except ValueError as error:
         raise SeedError(f"not valid JSON: {error}", getattr(error, "lineno", 1)) from error
 
