@@ -33,6 +33,7 @@ pytest_plugins = [
     "fixtures.access",
     "fixtures.identity_world",
     "fixtures.regions",
+    "fixtures.peers",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import sleep
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,8 +25,9 @@ from faradisc.engine.exchange.locations import Locations
 from faradisc.engine.exchange.service import ExchangeService
 from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.kinesis.sender import Sender
-from faradisc.engine.replication.group import Replicas
+from faradisc.engine.replication.group import PEER_PAUSE_S, Replicas
 from faradisc.engine.replication.links import Links
+from faradisc.engine.replication.peers import PeerClient
 from faradisc.engine.replication.strong import StrongReplicas
 from faradisc.engine.sealing.sealed_store import SealedStore
 from faradisc.engine.sealing.sealers import Sealers
@@ -213,6 +214,8 @@ class Database:
         address: str = "",
         keys: KeyService | None = None,
         places: RoutedStore | None = None,
+        peers: Mapping[str, PeerClient] | None = None,
+        peer_pause_s: float = PEER_PAUSE_S,
     ) -> Self:
         """Opens the database in a store. Raises StorageError.
 
@@ -223,6 +226,8 @@ class Database:
         locations: where exports are written and imports are read; without them there are none.
         address: that other nodes of a shared store show of this one.
         places: the store, if it has, or may get, several places.
+        peers: the ways to the servers of other regions, by region; closed with the database. They are asked
+        every `peer_pause_s` seconds, and more often while something happens.
         """
         settings = settings or Settings()
         clock = clock or SystemClock()
@@ -290,7 +295,16 @@ class Database:
         links = Links(store, settings.replication_lag_ms, settings.replication_seed)
         await links.load()
         regions = tuple(filter(None, map(str.strip, settings.regions.split(","))))
-        replicas = Replicas(store, catalog, clock, links, regions=regions, encryption=encryption)
+        replicas = Replicas(
+            store,
+            catalog,
+            clock,
+            links,
+            regions=regions,
+            encryption=encryption,
+            peers=peers,
+            peer_pause_s=peer_pause_s,
+        )
         catalog.tables.strong.join = StrongReplicas(replicas).join
         sizes = CountedSizes(store, catalog.tables.all, clock, settings.size_interval_s)
         await sizes.step()
@@ -329,8 +343,9 @@ class Database:
         return self.engine.figures() if isinstance(self.engine, Measured) else None
 
     def problems(self) -> list[str]:
-        """Returns a sentence for each thing that takes away some tables only, or the copy."""
+        """Returns a sentence for each thing that takes away some tables only, the copy or a peer."""
         found = [] if self.places is None else self.places.problems()
+        found = [*found, *self.backend.replicas.peers.problems()]
         return [*found, self.copy.problem] if self.copy is not None and self.copy.problem else found
 
     async def run_large(self, work: Callable[[], T], request: HttpRequest) -> T:
@@ -390,6 +405,7 @@ class Database:
             await self.copy.stop()
         await self.checks.close()
         self.backend.kinesis.close()
+        self.backend.replicas.peers.close()
         self.backend.exchange.close()
         self.backend.encryption.close()
         with suppress(StorageError):

@@ -44,6 +44,14 @@ def test_each_source_overrides_those_below_it() -> None:
     }
 
 
+def test_a_repeatable_setting_has_all_its_values() -> None:
+    two = "a=http://x b=http://y"
+    Path("faradisc.toml").write_text(f'regions = "us-east-1"\npeer = "{two}"\n')
+    assert shown()["peer"] == (two, "faradisc.toml")
+    assert shown(FARADISC_PEER="c=http://z d=http://z")["peer"] == ("c=http://z d=http://z", "FARADISC_PEER")
+    assert shown("--peer", "a=http://x", "--peer", "b=http://y")["peer"] == (two, "--peer")
+
+
 def test_another_file_can_be_named() -> None:
     Path("faradisc.toml").write_text("port = 1\n")
     Path("other.toml").write_text("slow-ms = 5\n")  # a whole number is a number

@@ -119,6 +119,16 @@ def source_of(context: click.Context, setting: Setting) -> str:
 
 def _option(setting: Setting) -> Callable[[_Command], _Command]:
     flag = setting.kind is bool
+    if setting.repeatable:
+        return click.option(
+            setting.option,
+            setting.name,
+            multiple=True,
+            envvar=setting.environment,
+            show_envvar=True,
+            callback=lambda context, parameter, given: " ".join(given),
+            help=setting.help,
+        )
     return click.option(
         setting.option,
         setting.name,
@@ -218,7 +228,7 @@ def _checked(path: Path, text: str, given: dict[str, Any], known: dict[str, Sett
         if type(value) is not setting.kind:
             kinds = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
             raise SettingsError(f"{place}: {key} is {kinds[setting.kind]}, not {value!r}.")
-        values[setting.name] = value
+        values[setting.name] = str(value).split() if setting.repeatable else value
     return values
 
 

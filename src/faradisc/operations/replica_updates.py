@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from faradisc.engine.exchange.task_store import BULK
-from faradisc.engine.replication.group import VIEW_TYPE
+from faradisc.engine.replication.creating import VIEW_TYPE
+from faradisc.engine.replication.peers import PeerUnusable
 from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
 from faradisc.engine.tables.state import DAY_NS, StreamSetting, TableState
@@ -30,6 +31,14 @@ _SHARED: Final = (
     *("BillingMode", "ProvisionedThroughput"),
 )
 """The changes of UpdateTable that all replicas get."""
+_EXISTS: Final = (
+    "Failed to create a the new replica of table with name: ‘{}’ because one or more replicas already "
+    "existed as tables."
+)
+ON_DEMAND_AT_PEERS: Final = (
+    "A table with provisioned throughput cannot have replicas at other servers: give it the BillingMode "
+    "PAY_PER_REQUEST."
+)
 _IN_USE: Final = "The resource which you are attempting to change is in use."
 _SOURCE: Final = (
     "Replica cannot be deleted because it has acted as a source region for new replica(s) being added to the "
@@ -67,8 +76,14 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
             "or with --regions us-east-1,eu-west-1."
         )
     witnesses = () if strong is None else strong.witnesses
+    distant = [each["RegionName"] for each in actions if each["RegionName"] in backend.replicas.peers]
+    if strong is not None and (distant or any(region in backend.replicas.peers for region in witnesses)):
+        raise UnsupportedOperation("MultiRegionConsistency: STRONG needs all of its regions at one server")
     for region in (*(each["RegionName"] for each in actions), *witnesses):
         _check_region(backend, table, region)
+    if kind == "Create":
+        for region in distant:
+            await _check_peer(backend, table, region)
     if strong is not None and kind == "Create":
         if backend.store.shared:
             raise UnsupportedOperation("MultiRegionConsistency: STRONG needs a store of one server")
@@ -91,7 +106,7 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
                 _create(backend, state, group, members, now_ns).key_arn = key_arn
             else:
                 _change(backend, state, group, kind, members).key_arn = key_arn
-        group.revision += 1
+        group.raise_revision(state.region)
         group.put(state)
         return False
 
@@ -113,6 +128,20 @@ def _check_region(backend: Backend, table: Table, region: str) -> None:
         )
 
 
+async def _check_peer(backend: Backend, table: Table, region: str) -> None:
+    """Raises ValidationException when the server of another region cannot have a replica of a table."""
+    if not table.state.on_demand:
+        raise ValidationException(ON_DEMAND_AT_PEERS)
+    try:
+        taken = await backend.replicas.prepare(table.state, region)
+    except PeerUnusable as error:
+        raise ValidationException(
+            f"Failed to create a the new replica of table with name: ‘{table.name}’: {error}"
+        ) from error
+    if taken:
+        raise ValidationException(_EXISTS.format(table.name))
+
+
 def _change(
     backend: Backend, state: TableState, group: ReplicaGroup, kind: str, members: Mapping[str, Any]
 ) -> Replica:
@@ -127,10 +156,12 @@ def _change(
     if kind == "Delete":
         if not group.strong:
             check_no_source(group, region, backend.clock.now_ns())
-        _check_unprotected(backend.replicas.copies(state, group).get(region))
+        copies = {each: table.state for each, table in backend.replicas.copies(state, group).items()}
+        copies |= backend.replicas.peers.states(state, group)
+        _check_unprotected(copies.get(region))
+        if replica.status == "CREATION_FAILED":
+            group.replicas.remove(replica)
         replica.status = "DELETING"
-        if backend.replicas.at(state, region) is None:
-            group.replicas.remove(replica)  # its creation has failed
     else:
         _override(state, replica, members)
         replica.status = "UPDATING"
@@ -148,6 +179,13 @@ async def _change_key(backend: Backend, table: Table, kind: str, members: Mappin
         raise invalid("KMSMasterKeyId cannot be specified for a replica of a table without a key of its own")
     if not sealed:
         return None
+    if region in backend.replicas.peers:
+        if kind == "Update" and "KMSMasterKeyId" in members:
+            raise invalid(f"The key of the replica in {region} is changed there, with SSESpecification")
+        present = ReplicaGroup.of(state)
+        replica = None if present is None else present.find(region)
+        named: str | None = members.get("KMSMasterKeyId", None if replica is None else replica.key_arn)
+        return named
     key = {"Enabled": True, "SSEType": "KMS"}
     if "KMSMasterKeyId" in members:
         key["KMSMasterKeyId"] = members["KMSMasterKeyId"]
@@ -180,10 +218,7 @@ def _create(
 ) -> Replica:
     region = members["RegionName"]
     if group.find(region) is not None or backend.replicas.at(state, region) is not None:
-        raise ValidationException(
-            f"Failed to create a the new replica of table with name: ‘{state.name}’ because one or more "
-            "replicas already existed as tables."
-        )
+        raise ValidationException(_EXISTS.format(state.name))
     if not state.on_demand:
         check_scaled(backend, state)
     if any(task.table_arn == state.arn for task in backend.exchange.tasks.running(BULK)):
@@ -243,10 +278,10 @@ def check_no_source(group: ReplicaGroup, region: str, now_ns: int) -> None:
         raise ValidationException(_SOURCE)
 
 
-def _check_unprotected(table: Table | None) -> None:
-    if table is not None and table.state.deletion_protection:
+def _check_unprotected(state: TableState | None) -> None:
+    if state is not None and state.deletion_protection:
         raise ValidationException(
-            f"Cannot delete table {table.name} in region {table.state.region} because it has deletion "
+            f"Cannot delete table {state.name} in region {state.region} because it has deletion "
             "protection enabled. Disable deletion protection first."
         )
 
@@ -272,6 +307,8 @@ def check_shared(backend: Backend, state: TableState, request: Mapping[str, Any]
     mode = request.get("BillingMode", state.billing_mode)
     if mode != state.billing_mode:
         if mode == "PROVISIONED":
+            if any(replica.region in backend.replicas.peers for replica in group.replicas):
+                raise ValidationException(ON_DEMAND_AT_PEERS)
             check_scaled(backend, state)
         for replica in group.replicas:
             replica.use_mode(mode)
@@ -279,7 +316,7 @@ def check_shared(backend: Backend, state: TableState, request: Mapping[str, Any]
         _check_key_only(state, request["SSESpecification"])
     if any(member in request for member in (*_SHARED, "TimeToLiveSpecification")):
         _take_own(backend, state, group.find(state.region), request)
-        group.revision += 1
+        group.raise_revision(state.region)
         group.put(state)
 
 

@@ -12,6 +12,7 @@
     GET  /_faradisc/places               several PostgreSQLs, with the tables at each;  POST moves tables
     GET  /_faradisc/copy                 the continuous copy: lag, last segment;  POST promotes a standby
     GET  /_faradisc/replication          links between replicas;  POST {"cut": [ONE, OTHER]} cuts or heals one
+    GET  /_faradisc/peers                the servers of other regions;  POST is what these servers ask
     GET  /_faradisc/late-reads           how late reads may be;  POST {"ms": 200} changes it
     GET  /_faradisc/faults               errors, throttles, lost and slow answers;  POST replaces them
     POST /_faradisc/expire               deletes expired items now
@@ -213,6 +214,11 @@ async def _change_places(page: PageRequest) -> Any:
     return await _places(page).change(page.body())
 
 
+async def _answer_peer(page: PageRequest) -> HttpResponse:
+    answer = await page.administration.answer_peer(page.body())
+    return HttpResponse(200, orjson.dumps(answer), _JSON, None, None)
+
+
 def _begin_check(page: PageRequest) -> HttpResponse:
     begun = page.database.checks.begin()
     return _answer(page.database.checks.document(), 202 if begun else 409)
@@ -256,6 +262,7 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
         "GET": lambda page: page.administration.replication(),
         "POST": lambda page: page.administration.change_links(page.body()),
     },
+    "peers": {"GET": lambda page: page.administration.peers(), "POST": _answer_peer},
     "late-reads": {
         "GET": lambda page: page.administration.late_reads(),
         "POST": lambda page: page.administration.change_late_reads(page.body()),

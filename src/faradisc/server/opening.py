@@ -22,6 +22,7 @@ from faradisc.engine.backups.storage import (
 from faradisc.engine.encryption.key_service import KeyService
 from faradisc.engine.exchange.locations import Locations, directories
 from faradisc.engine.kinesis.sender import Sender
+from faradisc.engine.replication.peers import PeerClient
 from faradisc.limits import MB
 from faradisc.server.large_requests import LargeBodies, Turns
 from faradisc.server.setting import SettingsError
@@ -119,6 +120,7 @@ async def served(
         locations=locations_of(settings),
         backup_storage=_storage(settings),
         keys=_keys(settings, clock),
+        peers=_peers(settings),
         address=address,
     )
 
@@ -148,6 +150,15 @@ def _keys(settings: ServerSettings, clock: Clock) -> KeyService | None:
         return key_service(settings.keys, settings.kms_endpoint, clock, blocking=True)
     except SealedFileError as error:
         raise SettingsError(str(error)) from error
+
+
+def _peers(settings: ServerSettings) -> dict[str, PeerClient]:
+    """Raises SettingsError when the environment's credentials cannot be used."""
+    if not settings.peer:
+        return {}
+    from faradisc.server.peering import peer_clients  # noqa: PLC0415 - few servers have peers
+
+    return peer_clients(settings.peers)
 
 
 def _kinesis(settings: ServerSettings) -> Sender | None:

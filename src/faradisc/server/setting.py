@@ -23,6 +23,8 @@ class Setting:
     help: str
     group: str
     """Its heading in `serve --help-all`; those of COMMON are in `serve --help` too."""
+    repeatable: bool = False
+    """Whether its option can be given several times; the value has them all, with spaces between."""
 
     @property
     def option(self) -> str:
@@ -46,6 +48,7 @@ EMULATION = "Emulation, each given as --emulate KEY=VALUE"
 """What the service does by itself, made shorter, longer or more frequent for tests of programs."""
 
 
-def setting(default: Any, text: str, group: str) -> Any:
+def setting(default: Any, text: str, group: str, *, repeatable: bool = False) -> Any:
     """Returns the field of a setting, with its help and its heading."""
-    return field(default=default, metadata={"help": text, "group": group})
+    metadata = {"help": text, "group": group, "repeatable": repeatable}
+    return field(default=default, metadata=metadata)

@@ -83,6 +83,12 @@ class ServerSettings:
         "us-east-1,eu-west-1. Without it any region does under --per-region.",
         REGIONS,
     )
+    peer: str = setting(
+        "",
+        "Server of another region, for replicas there: eu-west-1=https://host:8000. Repeatable.",
+        REGIONS,
+        repeatable=True,
+    )
     replication_lag_ms: float = setting(
         0.0,
         "Mean time that a write takes to another replica of its global table, in milliseconds.",
@@ -263,6 +269,8 @@ class ServerSettings:
                 raise SettingsError(f"{region!r} in --regions is not a region's name, such as us-east-1.")
         if regions and self.region not in regions:
             raise SettingsError(f"--regions names the regions that exist; {self.region} is not one of them.")
+        if self.peer:
+            self._check_peers(regions)
         if not 0 <= self.replication_lag_ms <= LAG_MS_MAX:
             raise SettingsError(f"The lag of replication is between 0 and {LAG_MS_MAX:,} ms, a day.")
         try:
@@ -340,6 +348,32 @@ class ServerSettings:
             raise SettingsError(
                 "Servers with --store follow the machine's clock: --virtual-clock and --time-scale need "
                 "a data directory or --memory."
+            )
+
+    @property
+    def peers(self) -> dict[str, str]:
+        """The addresses of other regions' servers, by region."""
+        return {region: url for region, _, url in (each.partition("=") for each in self.peer.split())}
+
+    def _check_peers(self, regions: list[str]) -> None:
+        """Raises SettingsError."""
+        if not regions:
+            raise SettingsError("--peer needs --regions, which names the regions of this server.")
+        if len(self.peers) < len(self.peer.split()):
+            raise SettingsError("--peer names each region once.")
+        for region, url in self.peers.items():
+            if not re.fullmatch(REGION, region):
+                raise SettingsError(f"--peer is REGION=URL, and {region!r} is not a region's name.")
+            if region in regions:
+                raise SettingsError(f"{region} is a region of this server: --peer names those of others.")
+            _check_address("peer's", url)
+        if self.store or self.follow:
+            raise SettingsError(
+                "--peer is for a server with data of its own: it excludes --store and --follow."
+            )
+        if self.virtual_clock or self.time_scale != 1:
+            raise SettingsError(
+                "The last writer is found by time: --peer excludes --virtual-clock and --time-scale."
             )
 
     def _check_copy(self) -> None:

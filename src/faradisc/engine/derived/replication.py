@@ -41,8 +41,8 @@ from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Part, Row, Store
 
 TIME_BYTES = 8
-CURSOR_BYTES = 6
-"""Length of the keys of cursors (engine/replication/delivery.py); row keys of items are longer."""
+CURSOR_BYTES_MAX = 14
+"""Longest key of a cursor (engine/replication/delivery.py); row keys of items are longer."""
 _HEAD = Struct(">BHQ")
 _FORMAT = 1
 
@@ -180,10 +180,12 @@ class Replication(Feature):
         named = row_key_of(self.table.named_placement)
 
         def key(data: bytes) -> Fields:
-            if len(data) != CURSOR_BYTES:
+            if len(data) > CURSOR_BYTES_MAX:
                 return row_key(data)
-            zero = Field("cursor", data[:1], "what has arrived from another replica")
-            return [zero, number("resource", data[1:5]), number("slot", data[5:])]
+            kind = Field("cursor", data[:1], "what has arrived from another replica")
+            if data[:1] == b"\x00":
+                return [kind, number("resource", data[1:5]), number("slot", data[5:])]
+            return [kind, Field("table", data[1:-1], "at another server"), number("slot", data[-1:])]
 
         def payload(data: bytes) -> Fields:
             if len(data) <= TIME_BYTES:
@@ -233,7 +235,7 @@ class ReplicationVerification(DerivedCheck):
         for slot, part in enumerate(replication.slot_parts):
             async for rows in pages(look.store, part, report):
                 for key, stamp in rows:
-                    if len(key) == CURSOR_BYTES:
+                    if len(key) <= CURSOR_BYTES_MAX:
                         continue
                     words = row_words(table.placement, key)
                     if words.startswith("row key") or len(stamp) <= TIME_BYTES:

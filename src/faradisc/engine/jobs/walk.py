@@ -115,21 +115,30 @@ class Walk:
         is committed; None: any."""
         position = self.position
         part = self._parts[position.slot]
-        found = await self._store.range(
-            part, position.after, None, limit=ROWS_PER_STEP, max_bytes=BYTES_PER_STEP
-        )
-        keys = [key for key, _ in found]
+        keys, moved = await next_keys(self._store, part, position)
         again = await self._store.get(part, keys, for_update=True) if keys else []
         rows = [(key, row) for key, row in zip(keys, again, strict=True) if row is not None]
-        is_full = len(found) == ROWS_PER_STEP or sum([len(row[1]) for _, row in found]) > BYTES_PER_STEP
-        moved = position.moved(keys[-1] if is_full else None, len(keys))
-        cursor = Batch(JOBS_PART, checks=[(self._key, self._version)], puts=[(self._key, moved.stored())])
         items = Batch(part, checks=[(key, version) for key, (version, _) in rows], epoch=epoch)
-        return WalkPage(position.slot, part, rows, Batches({JOBS_PART: cursor, part: items}), moved)
+        batches = Batches({JOBS_PART: self.moving(moved), part: items})
+        return WalkPage(position.slot, part, rows, batches, moved)
+
+    def moving(self, moved: WalkPosition) -> Batch:
+        """Returns the batch that moves the cursor."""
+        return Batch(JOBS_PART, checks=[(self._key, self._version)], puts=[(self._key, moved.stored())])
 
     async def commit(self, page: WalkPage) -> bool:
         """Commits a page; returns False, and writes nothing, if one of its rows has changed meanwhile."""
         return not isinstance(await self._store.commit(list(page.batches.values())), Conflict)
+
+
+async def next_keys(
+    store: Store, part: Part, position: WalkPosition, limit: int = ROWS_PER_STEP
+) -> tuple[list[bytes], WalkPosition]:
+    """Returns the keys of the next page of a part, and the position after it."""
+    found = await store.range(part, position.after, None, limit=limit, max_bytes=BYTES_PER_STEP)
+    keys = [key for key, _ in found]
+    is_full = len(found) == limit or sum([len(row[1]) for _, row in found]) > BYTES_PER_STEP
+    return keys, position.moved(keys[-1] if is_full else None, len(keys))
 
 
 # --- The end of a resource -------------------------------------------------------------------------

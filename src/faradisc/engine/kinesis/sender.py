@@ -6,13 +6,12 @@ client, which has no background threads, sends in the caller's thread.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol, TypeVar
+
+from faradisc.engine.jobs.threads import WaitingThreads
 
 T = TypeVar("T")
 
@@ -125,48 +124,15 @@ class ThreadedSender:
 
     def __init__(self, endpoint_url: str) -> None:
         self.inline = InlineSender(endpoint_url)
-        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._threads: list[threading.Thread] = []
+        self._threads = WaitingThreads("faradisc-kinesis", _THREADS)
 
     def send(self, region: str, stream: str, records: Sequence[Outgoing]) -> Future[list[int]]:
-        return self._queued(lambda: self.inline.put(region, stream, records))
+        return self._threads.run(lambda: self.inline.put(region, stream, records))
 
     def exists(self, region: str, stream: str) -> Future[bool]:
-        return self._queued(lambda: self.inline.find(region, stream))
-
-    def _queued(self, work: Callable[[], T]) -> Future[T]:
-        done: Future[T] = Future()
-
-        def run() -> None:
-            if done.set_running_or_notify_cancel():
-                try:
-                    done.set_result(work())
-                except BaseException as error:
-                    done.set_exception(error)
-
-        self._jobs.put(run)
-        if len(self._threads) < _THREADS:
-            # Daemon threads: an endpoint that answers slowly must not block the end of the process.
-            thread = threading.Thread(target=self._serve, name="faradisc-kinesis", daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        return done
-
-    def _serve(self) -> None:
-        while (job := self._jobs.get()) is not None:
-            job()
+        return self._threads.run(lambda: self.inline.find(region, stream))
 
     def close(self) -> None:
         """Waits up to `TIMEOUT_S` for running requests, whose records would otherwise be delivered again."""
-        with contextlib.suppress(Empty):
-            while True:
-                self._jobs.get_nowait()
-        for _ in self._threads:
-            self._jobs.put(None)
-        timeout_s: float = TIMEOUT_S
-        for thread in self._threads:
-            thread.join(timeout_s)
-            if thread.is_alive():
-                timeout_s = 0.0  # the other threads have had the same time
-        if not any(thread.is_alive() for thread in self._threads):
+        if self._threads.close(TIMEOUT_S):
             self.inline.close()

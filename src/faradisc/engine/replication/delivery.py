@@ -5,9 +5,11 @@ that applies the writes: nothing is lost or applied twice. The last writer wins,
 order of regions. A write costs the target what a client's would; when the target has no throughput left, it
 waits. A log is trimmed up to where all targets are.
 
-The cursor of a source's slot is a row of the first part of the target's own replication: zero (1 byte),
-resource of the source's replication (4 bytes), slot (1 byte) -> number of the last entry (8 bytes). It is
-shorter than any row key.
+The cursor of a source's slot is a row of the first part of the target's own replication, whose key is shorter
+than any row key, and whose payload is the number of the last entry (8 bytes). Keys:
+
+    source in this store      00, resource of its replication (4 bytes), slot (1 byte)
+    at another server         01, hash of its region and table id (12 bytes), slot (1 byte)
 """
 
 from __future__ import annotations
@@ -15,16 +17,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from hashlib import sha256
 from typing import NamedTuple
 
 from faradisc.clock import Clock
 from faradisc.engine.derived.replication import (
     Replication,
+    Sent,
     Superseded,
     parse_sent,
     replication_of,
     stamp_of,
-    stamp_time,
 )
 from faradisc.engine.replication.links import Link, Links
 from faradisc.engine.tables.change import Change, CollectionsFull, evaluate
@@ -37,7 +40,7 @@ from faradisc.metrics.metric_store import dimensions
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.values.attribute import Item
-from faradisc.storage.api import Batch, Part, Store
+from faradisc.storage.api import Batch, Store
 
 ENTRIES_PER_STEP = 100
 """Writes of one commit; each may have an item of 400 KB."""
@@ -116,14 +119,46 @@ def _change(table: Table, arrival: Arrival) -> Change:
     )
 
 
-def _cursor_key(source: Replication, slot: int) -> bytes:
-    return b"\x00" + source.resource.to_bytes(4, "big") + bytes([slot])
+class Origin(NamedTuple):
+    """Where entries of a log come from, and the rows of the target that say which of them it has."""
+
+    link: Link
+    cursors: Sequence[bytes]
+    """The key of the cursor of each slot."""
 
 
-async def positions(store: Store, source: Replication, target: Replication) -> list[tuple[int, int]]:
+class SlotEntry(NamedTuple):
+    """An entry of the log of one slot."""
+
+    slot: int
+    number: int
+    sent: Sent
+
+
+class Delivered(NamedTuple):
+    """What one pass has done."""
+
+    reached: list[int]
+    """Per slot the number of the last entry that the target has."""
+    late_ms: list[float]
+    """Of each write that was applied: the time since it was made."""
+    superseded: int
+
+
+def _local(source: Replication, link: Link) -> Origin:
+    resource = source.resource.to_bytes(4, "big")
+    return Origin(link, [b"\x00" + resource + bytes([slot]) for slot in range(len(source.slot_parts))])
+
+
+def distant_origin(link: Link, table_id: str, slots: int) -> Origin:
+    """Returns the origin of entries that come from another server."""
+    digest = sha256(f"{link[0]} {table_id}".encode()).digest()[:12]
+    return Origin(link, [b"\x01" + digest + bytes([slot]) for slot in range(slots)])
+
+
+async def positions(store: Store, origin: Origin, into: Replication) -> list[tuple[int, int]]:
     """Returns per slot the number of the last entry that a target has, and the version of its cursor."""
-    keys = [_cursor_key(source, slot) for slot in range(len(source.slot_parts))]
-    rows = await store.get(target.slot_parts[0], keys, for_update=True)
+    rows = await store.get(into.slot_parts[0], origin.cursors, for_update=True)
     return [(0, 0) if row is None else (int.from_bytes(row[1], "big"), row[0]) for row in rows]
 
 
@@ -134,29 +169,34 @@ class ReplicaDelivery:
         self.links = links
         self._passing: dict[tuple[int, int], asyncio.Lock] = {}
         """By source and target. A request that catches up takes turns with the background job."""
+        self._turn = 0
+        """Which slot is the first one of a commit: so that none waits for ever."""
 
-    async def step(self, table: Table, targets: Sequence[Table | None]) -> bool:
+    async def step(
+        self, table: Table, targets: Sequence[Table | None], elsewhere: Sequence[Sequence[int]] = ()
+    ) -> bool:
         """Delivers some of what a replica has written; returns False if nothing could be done.
 
-        targets: the other replicas; None for one that does not exist yet.
+        targets: the other replicas; None for one that does not exist yet. elsewhere: per slot what each
+        replica of another server has got.
         """
         source = replication_of(table)
         if source is None or not any(source.pending):
             return False
         busy = False
         reached = [_EVERYWHERE] * len(source.slot_parts)
+        for has in elsewhere:
+            reached = list(map(min, reached, has))
         for target in targets:
             into = None if target is None else replication_of(target)
             if target is None or into is None:
                 reached = [0] * len(reached)
                 continue
-            link = (table.state.region, target.state.region)
-            for slot, (after, version) in enumerate(await positions(self._store, source, into)):
-                last = after
-                if source.pending[slot] and not self.links.is_cut(link):
-                    last = await self._pass(source, slot, (table, target, into), (after, version))
-                busy = busy or last > after
-                reached[slot] = min(reached[slot], last)
+            has = await self.has(table, target)
+            if not self.links.is_cut((table.state.region, target.state.region)):
+                before, has = has, await self._pass(source, table, target, into)
+                busy = busy or has != before
+            reached = list(map(min, reached, has))
         for slot, part in enumerate(source.slot_parts):
             if not source.pending[slot]:
                 continue
@@ -170,97 +210,136 @@ class ReplicaDelivery:
                 source.pending[slot] = True
         return busy
 
+    async def has(self, table: Table, target: Table) -> list[int]:
+        """Returns per slot the number of the last entry of a replica that another one has."""
+        source, into = replication_of(table), replication_of(target)
+        if source is None or into is None:
+            return []
+        origin = _local(source, (table.state.region, target.state.region))
+        return [number for number, _ in await positions(self._store, origin, into)]
+
     async def catch_up(self, table: Table, target: Table) -> bool:
         """Delivers all that a replica has written to another one, at once and without asking for throughput;
         returns False if something is left."""
         source, into = replication_of(table), replication_of(target)
         if source is None or into is None or not any(source.pending):
             return True
-        for slot, part in enumerate(source.slot_parts):
-            if not source.pending[slot]:
-                continue
-            for _ in range(ROUNDS_MAX):  # another node may deliver the same entries
-                at = (await positions(self._store, source, into))[slot]
-                if not await self._store.log(part, at[0], 1):
+        origin = _local(source, (table.state.region, target.state.region))
+        for _ in range(ROUNDS_MAX * len(source.slot_parts)):  # another node may deliver the same entries
+            for slot, (after, _) in enumerate(await positions(self._store, origin, into)):
+                if source.pending[slot] and await self._store.log(source.slot_parts[slot], after, 1):
                     break
-                await self._pass(source, slot, (table, target, into), at, urgent=True)
             else:
-                return False
-        return True
+                return True
+            await self._pass(source, table, target, into, urgent=True)
+        return False
 
     async def _pass(
-        self,
-        source: Replication,
-        slot: int,
-        tables: tuple[Table, Table, Replication],
-        at: tuple[int, int],
-        *,
-        urgent: bool = False,
-    ) -> int:
-        """Applies the next entries of a slot; returns the number of the last one that the target has.
+        self, source: Replication, table: Table, target: Table, into: Replication, *, urgent: bool = False
+    ) -> list[int]:
+        """Applies the next entries of a replica to another one; returns per slot the number of the last one
+        that it has. urgent: without delay, and without asking for throughput."""
+        origin = _local(source, (table.state.region, target.state.region))
+        async with self._passing.setdefault((source.resource, into.resource), asyncio.Lock()):
+            at = await positions(self._store, origin, into)
+            entries: list[SlotEntry] = []
+            slots = len(source.slot_parts)
+            self._turn += 1
+            for slot in ((self._turn + each) % slots for each in range(slots)):
+                room = ENTRIES_PER_STEP - len(entries)
+                if source.pending[slot] and room:
+                    found = await self._store.log(source.slot_parts[slot], at[slot][0], room)
+                    entries += self.due(origin.link, slot, found, urgent=urgent)
+            done = await self.apply(target, origin, at, entries, urgent=urgent)
+        traffic = self.links.of(table.arn, origin.link)
+        traffic.delivered += len(done.late_ms)
+        traffic.superseded += done.superseded
+        note_latency(table, origin.link[1], self._clock.now_ns(), done.late_ms)
+        return done.reached
 
-        urgent: without delay, and without asking for throughput.
-        """
-        into = tables[2]
-        lock = self._passing.setdefault((source.resource, into.resource), asyncio.Lock())
-        async with lock:
-            if (await positions(self._store, source, into))[slot] != at:
-                return at[0]
-            return await self._apply(source, slot, tables, at, urgent=urgent)
-
-    async def _apply(
-        self,
-        source: Replication,
-        slot: int,
-        tables: tuple[Table, Table, Replication],
-        at: tuple[int, int],
-        *,
-        urgent: bool,
-    ) -> int:
-        table, target, into = tables
-        after, version = at
-        link: Link = (table.state.region, target.state.region)
-        now_ns = self._clock.now_ns()
-        arrivals: list[Arrival] = []
-        numbers: list[int] = []
+    def due(
+        self, link: Link, slot: int, entries: Sequence[tuple[int, bytes]], *, urgent: bool = False
+    ) -> list[SlotEntry]:
+        """Returns those of the next entries of a slot that can be applied together: up to the first that is
+        under way still, or is of an item of another one. urgent: none is under way."""
+        found: list[SlotEntry] = []
         seen: set[bytes] = set()
-        for number, entry in await self._store.log(source.slot_parts[slot], after, ENTRIES_PER_STEP):
+        now_ns = self._clock.now_ns()
+        for number, entry in entries:
             sent = parse_sent(entry)
             delay_ns = 0 if urgent else self.links.delay_ns(link, slot, number)
             if sent.row_key in seen or (delay_ns and now_ns < sent.at_ns + delay_ns):
                 break
             seen.add(sent.row_key)
-            key = key_of_row(sent.row_key, target.key)
-            arrivals.append(Arrival(key, sent.record, stamp_of(sent.at_ns, link[0])))
-            numbers.append(number)
-        if not arrivals:
-            return after
+            found.append(SlotEntry(slot, number, sent))
+        return found
+
+    async def apply(
+        self,
+        target: Table,
+        origin: Origin,
+        at: Sequence[tuple[int, int]],
+        entries: Sequence[SlotEntry],
+        *,
+        urgent: bool = False,
+    ) -> Delivered:
+        """Applies entries of different items, and moves the cursors in the same commit.
+
+        at: the positions before it. Where the first write has to wait for throughput or room, those of other
+        slots do not.
+        """
+        done = Delivered([number for number, _ in at], [], 0)
+        if not entries:
+            return done
+        into = replication_of(target)
+        assert into is not None, "the target is a replica"
+        part, cursors, region = into.slot_parts[0], origin.cursors, origin.link[0]
+        arrivals = [
+            Arrival(key_of_row(sent.row_key, target.key), sent.record, stamp_of(sent.at_ns, region))
+            for _, _, sent in entries
+        ]
 
         def moved(count: int) -> Batch:
-            key, part = _cursor_key(source, slot), into.slot_parts[0]
-            last = numbers[count - 1].to_bytes(8, "big")
-            return Batch(part, checks=[(key, version)], puts=[(key, last)])
+            last = {slot: number for slot, number, _ in entries[:count]}
+            return Batch(
+                part,
+                checks=[(cursors[slot], at[slot][1]) for slot in last],
+                puts=[(cursors[slot], number.to_bytes(8, "big")) for slot, number in last.items()],
+            )
 
         applied = await apply_arrivals(self._store, target, arrivals, moved, charged=not urgent)
-        if not applied.done:
-            return after
-        traffic = self.links.of(table.arn, link)
-        traffic.delivered += applied.done
-        traffic.superseded += applied.superseded
-        if source.group.strong:
-            return numbers[applied.done - 1]  # which has no such metric (metrics.md)
-        which = dimensions(TableName=table.name, ReceivingRegion=link[1])
-        for arrival in arrivals[: applied.done]:
-            late_ms = max(now_ns - stamp_time(arrival.stamp), 0) / 1e6
-            table.meter.registry.metrics.add("ReplicationLatency", which, now_ns, late_ms)
-        return numbers[applied.done - 1]
+        slots = {entry.slot for entry in entries}
+        if not applied.done and len(slots) > 1:
+            for slot in sorted(slots):
+                of_slot = [entry for entry in entries if entry.slot == slot]
+                some = await self.apply(target, origin, at, of_slot, urgent=urgent)
+                done.reached[slot] = some.reached[slot]
+                done.late_ms.extend(some.late_ms)
+                done = done._replace(superseded=done.superseded + some.superseded)
+            return done
+        now_ns = self._clock.now_ns()
+        for slot, number, sent in entries[: applied.done]:
+            done.reached[slot] = number
+            done.late_ms.append(max(now_ns - sent.at_ns, 0) / 1e6)
+        return done._replace(superseded=applied.superseded)
 
 
-async def waiting(store: Store, source: Replication, target: Replication) -> tuple[int, int | None]:
-    """Returns how many writes are to be delivered, and when the oldest of them was made."""
+def note_latency(table: Table, receiving: str, now_ns: int, late_ms: Sequence[float]) -> None:
+    """Adds to ReplicationLatency of a replica that has written, unless it has no such metric (metrics.md)."""
+    replication = replication_of(table)
+    if replication is not None and not replication.group.strong:
+        which = dimensions(TableName=table.name, ReceivingRegion=receiving)
+        for each in late_ms:
+            table.meter.registry.metrics.add("ReplicationLatency", which, now_ns, each)
+
+
+async def waiting(store: Store, source: Replication, has: Sequence[int]) -> tuple[int, int | None]:
+    """Returns how many writes are to be delivered, and when the oldest of them was made.
+
+    has: per slot the number of the last one that a target has.
+    """
     count, oldest = 0, None
-    parts: Sequence[Part] = source.slot_parts
-    for part, (after, _) in zip(parts, await positions(store, source, target), strict=True):
+    for part, after in zip(source.slot_parts, has, strict=True):
         while entries := await store.log(part, after, ENTRIES_PER_STEP):
             count += len(entries)
             after = entries[-1][0]

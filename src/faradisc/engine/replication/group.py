@@ -1,78 +1,50 @@
 """The life of replicas: added, filled, changed and removed in steps, each of which a crash may follow.
 
 A request changes the group in the table that it names (operations/replica_updates.py): a replica is CREATING,
-UPDATING or DELETING from then on, and the revision rises. This job does what follows:
+UPDATING or DELETING from then on, and the revision rises. This job does what follows, for the regions of this
+server; those of other servers are only looked at (peers.py):
 
-    spread     every replica gets the group of the highest revision, and the settings that all have in common
+    spread     every replica gets the group of the highest rank, and the settings that all have in common
     CREATING   its table is created, and filled from an ACTIVE replica; then it is ACTIVE
     UPDATING   ACTIVE, once it has its settings
     DELETING   its table is deleted, and it leaves the group; so does one that DeleteTable has deleted
 
-While a replica is filled, writes go on: they are in the logs, which it gets too. A filled item comes with the
-stamp of its last writer, or the time 0, so whatever arrives later is right.
-
-What replicas have in common is in sharing.py. Source: new-features.md section 12.
+How a replica is created and filled is in creating.py, what replicas have in common in sharing.py. Source:
+new-features.md section 12.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 from faradisc.clock import Clock
-from faradisc.engine.backups.definitions import restored_definition
-from faradisc.engine.derived.replication import Replication, replication_of, stamp_of
+from faradisc.engine.derived.replication import Replication
 from faradisc.engine.encryption.encryption import Encryption
-from faradisc.engine.jobs.walk import Walk
-from faradisc.engine.replication.delivery import Arrival, ReplicaDelivery, apply_arrivals, waiting
+from faradisc.engine.replication.answering import PeerAnswers
+from faradisc.engine.replication.creating import OWNER, NewReplicas, ReplicaScaling
+from faradisc.engine.replication.delivery import ReplicaDelivery, waiting
 from faradisc.engine.replication.links import Links
+from faradisc.engine.replication.peers import PeerClient, Peers
+from faradisc.engine.replication.pulling import PeerPulls, check_fitting, greeting
 from faradisc.engine.replication.sharing import share_settings
 from faradisc.engine.replication.tombstones import Tombstones
 from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
 from faradisc.engine.tables.state import (
-    REPLICATION,
-    UNASSIGNED,
-    FeatureState,
-    StreamSetting,
     TableState,
-    TtlState,
 )
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
 from faradisc.errors import (
-    LimitExceededException,
     ResourceInUseException,
     ResourceNotFoundException,
-    ValidationException,
 )
-from faradisc.model.codec import item_record
 from faradisc.storage.api import Store
 
-OWNER = "replica"
-"""The job that fills the table of a new replica."""
-VIEW_TYPE = "NEW_AND_OLD_IMAGES"
-
-
-class ReplicaScaling(Protocol):
-    """Auto scaling of replicas, which is another service (services/autoscaling/replicas.py)."""
-
-    def is_scaled(self, table: TableState, index: str | None, direction: str) -> bool:
-        """Whether the units of a table (None) or global index are scaled. direction: Read or Write."""
-
-    def describe(self, table: TableState, region: str, index: str | None, direction: str) -> dict[str, Any]:
-        """Returns AutoScalingSettingsDescription of one replica."""
-
-    async def update(
-        self, table: TableState, region: str, index: str | None, direction: str, settings: Mapping[str, Any]
-    ) -> None:
-        """Applies AutoScalingSettingsUpdate to one replica. Raises ValidationException."""
-
-    async def give(self, table: TableState, replica: Replica) -> None:
-        """Gives a new replica the scaling of a table, but not of what the replica has of its own."""
+PEER_PAUSE_S = 0.25
 
 
 class Replicas:
@@ -90,22 +62,65 @@ class Replicas:
         *,
         regions: tuple[str, ...],
         encryption: Encryption,
+        peers: Mapping[str, PeerClient] | None = None,
+        peer_pause_s: float = PEER_PAUSE_S,
     ) -> None:
-        """regions: those that exist; none: all."""
+        """regions: those of this server; none: all. peers: the ways to other regions' servers, by region.
+        peer_pause_s: between two questions to a peer while nothing happens."""
         self._store = store
+        self._clock = clock
         self._catalog = catalog
-        self._encryption = encryption
         self.delivery = ReplicaDelivery(store, clock, links)
         self._tombstones = Tombstones(store, clock)
         self.links = links
-        self.regions = regions
+        self.own_regions = regions
+        self.peers = Peers(clock, peers or {})
+        self._new = NewReplicas(store, catalog, encryption, self.peers, self._scaling)
+
+        def replicas() -> list[tuple[Table, Replication]]:
+            return list(catalog.tables.background_index.having(Replication))
+
+        self.answers = PeerAnswers(
+            store, clock, links, self.peers, regions, table_at=self._table_at, replicas=replicas
+        )
+        self.pulls = PeerPulls(
+            store,
+            clock,
+            self.delivery,
+            self.peers,
+            regions,
+            pause_s=peer_pause_s,
+            table_at=self._table_at,
+            replicas=replicas,
+        )
+
+    def _scaling(self) -> ReplicaScaling:
+        return self.scaling()
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        """The regions that replicas can be in; none: all."""
+        return (*self.own_regions, *self.peers.by_region)
+
+    def _table_at(self, region: str, account: str, name: str) -> Table | None:
+        return self._catalog.tables.at((self._catalog.tables.namespace(region, account), name))
 
     def at(self, table: TableState, region: str) -> Table | None:
-        """Returns the table of the same name and account in a region, also one that is no replica."""
-        return self._catalog.tables.at((self._catalog.tables.namespace(region, table.account), table.name))
+        """Returns the table of the same name and account in a region of this server, also one that is no
+        replica."""
+        return None if region in self.peers else self._table_at(region, table.account, table.name)
+
+    async def prepare(self, state: TableState, region: str) -> bool:
+        """Asks the server of another region whether it can have a replica of a table; returns whether it has
+        a table of that name. Raises PeerUnusable."""
+        peer, asked_ns = self.peers.by_region[region], self._clock.now_ns()
+        prepared = {"account": state.account, "table": state.name}
+        answer = await peer.ask({**greeting(self.own_regions, region), "prepare": prepared})
+        check_fitting(peer, answer, asked_ns, self._clock.now_ns())
+        return bool(answer.get("taken"))
 
     def copies(self, state: TableState, group: ReplicaGroup) -> dict[str, Table]:
-        """Returns the replicas that exist, by region."""
+        """Returns the replicas that exist at this server, by region."""
         found: dict[str, Table] = {}
         for replica in group.replicas:
             table = self.at(state, replica.region)
@@ -117,8 +132,11 @@ class Replicas:
         return found
 
     def is_settled(self, state: TableState, group: ReplicaGroup) -> bool:
-        """Whether every replica exists, and has the same group and settings."""
+        """Whether every replica here exists and has the same group and settings, and none at another server
+        is known to have newer ones."""
         groups = [ReplicaGroup.of(table.state) for table in self.copies(state, group).values()]
+        if any(_rank(seen) > group.rank for seen in self.peers.states(state, group).values()):
+            return False
         return not any(each is None or each.is_changing or each != groups[0] for each in groups)
 
     # --- Steps -----------------------------------------------------------------------------------
@@ -126,6 +144,9 @@ class Replicas:
     async def step(self) -> bool:
         """Does some of what is to be done; returns False if there is nothing."""
         busy = False
+        if self.peers:
+            busy = await self.pulls.step()
+            busy = await self._begin() or busy
         replicas = list(self._catalog.tables.background_index.having(Replication))
         if replicas:
             await self.links.follow()
@@ -137,14 +158,25 @@ class Replicas:
             with suppress(ResourceNotFoundException, ResourceInUseException, KeyDenied):
                 copies = self.copies(table.state, replication.group)
                 busy = await self._live(table, copies) or busy
-                targets = [
-                    _accessible(copies.get(each.region))
+                receiving = [
+                    each
                     for each in replication.group.replicas
                     if each.region != table.state.region
                     and each.status not in ("DELETING", "CREATION_FAILED")
                 ]
-                busy = await self.delivery.step(table.newest, targets) or busy
-                busy = await self._tombstones.step(table, replication, copies.values()) or busy
+                targets = [
+                    _accessible(copies.get(each.region))
+                    for each in receiving
+                    if each.region not in self.peers
+                ]
+                elsewhere = [
+                    self.peers.has(replication.resource, each, len(replication.slot_parts))
+                    for each in receiving
+                    if each.region in self.peers
+                ]
+                busy = await self.delivery.step(table.newest, targets, elsewhere) or busy
+                if self.peers.is_quiet(table.state, replication.group):
+                    busy = await self._tombstones.step(table, replication, copies.values()) or busy
         return busy
 
     async def spread(self, table: Table) -> None:
@@ -153,64 +185,81 @@ class Replicas:
         if group is None:
             return
         with suppress(ResourceNotFoundException, ResourceInUseException):
-            while await self._spread(table.newest, self.copies(table.state, group)):
+            while await self._spread(table.newest.state, self.copies(table.state, group)):
                 pass
 
     async def _live(self, table: Table, copies: Mapping[str, Table]) -> bool:
-        """Does a step in the life of the group, if this table has its newest state."""
+        """Does a step in the life of the group, if this table is the one here that does it: one with the
+        newest state, or the first one while that is at another server."""
         group = ReplicaGroup.of(table.state)
         if group is None:
             return False
-        newest = max(map(_revision, copies.values()), default=0)
-        leaders = [region for region, copy in copies.items() if _revision(copy) == newest]
-        staying = {each.region for each in group.replicas if each.status in ("ACTIVE", "UPDATING")}
-        leader = next((region for region in leaders if region in staying), None)
-        if leader != table.state.region:
+        states = {region: copy.state for region, copy in copies.items()} | self.peers.states(
+            table.state, group
+        )
+        newest = max(map(_rank, states.values()), default=(0, ""))
+        leaders = [region for region, state in states.items() if _rank(state) == newest and _stays(state)]
+        leader = next(iter(leaders), None)
+        if leader is None:
+            return await self._abandon(table, group)
+        if (leader if leader in copies else next(iter(copies), None)) != table.state.region:
             return False
-        if await self._spread(table, copies):
+        if await self._spread(states[leader], copies):
             return True
         for replica in group.replicas:
-            if await self._advance(table, replica, copies):
+            if replica.region in self.peers:
+                advanced = await self._look(table, group, replica)
+            else:
+                advanced = await self._advance(table, replica, copies)
+            if advanced:
                 return True
         if any(status != "ACTIVE" for status in group.witnesses.values()):
             await self._change(table, table.state.region, _advance_witnesses)
             return True
         return False
 
-    async def _spread(self, leader: Table, copies: Mapping[str, Table]) -> bool:
-        group = ReplicaGroup.of(leader.state)
+    async def _spread(self, leader: TableState, copies: Mapping[str, Table]) -> bool:
+        group = ReplicaGroup.of(leader)
         for copy in copies.values():
-            if group is not None and _revision(copy) < group.revision:
+            if group is not None and _rank(copy.state) < group.rank:
 
                 def change(state: TableState, group: ReplicaGroup = group) -> bool:
                     group.put(state)
-                    return share_settings(leader.newest.state, state, group)
+                    return share_settings(leader, state, group)
 
                 await self._catalog.update(copy, change, while_in_use=True)
                 return True
         return False
 
     async def _advance(self, table: Table, replica: Replica, copies: Mapping[str, Table]) -> bool:
-        """Does what follows from the status of one replica; returns False if nothing does."""
+        """Does what follows from the status of one replica here; returns False if nothing does."""
         copy = copies.get(replica.region)
+        if copy is None and replica.status != "DELETING" and self._is_elsewhere(replica.region):
+            return False  # at a server that this one was started without
         if replica.status == "CREATING":
             if copy is None:
-                await self._create(table, replica)
+                sealed = table.state.sealing is not None and table.state.sealing.enabled
+                text = await self._new.create(table.state, replica, encrypted=sealed)
+                if text:
+                    await self._change(table, replica.region, _failed(text))
             elif copy.state.owner_job == OWNER:
-                await self._fill(copies, copy)
+                return await self._new.fill(copies, copy)
             else:
-                await self._change(table, replica.region, _activate)
+                await self._change(table, replica.region, _active(copy.state))
             return True
         if replica.status == "UPDATING":
-            await self._change(table, replica.region, _activate)
+            await self._change(table, replica.region, _active(None if copy is None else copy.state))
             return True
-        if replica.status == "DELETING" and copy is not None and copy is not table:
+        if replica.status == "DELETING" and copy is not None:
             await self._catalog.delete(copy, while_in_use=True)
             return True
         if copy is None and replica.status != "CREATION_FAILED":
             await self._change(table, replica.region, lambda group, gone: group.replicas.remove(gone))
             return True
         return False
+
+    def _is_elsewhere(self, region: str) -> bool:
+        return bool(self.own_regions) and region not in self.own_regions
 
     async def _change(
         self, table: Table, region: str, change: Callable[[ReplicaGroup, Replica], None]
@@ -221,73 +270,59 @@ class Replicas:
 
         await self._catalog.update(table, changed, while_in_use=True)
 
-    # --- A new replica ---------------------------------------------------------------------------
+    # --- Replicas at other servers ---------------------------------------------------------------
 
-    async def _create(self, table: Table, replica: Replica) -> None:
-        """Creates the table of a replica, which its filling makes ACTIVE."""
-        state, group = table.state, ReplicaGroup.of(table.state)
-        assert group is not None, "the table is a replica"
-        settings: dict[str, Any] = {
-            "stream": None if group.strong else StreamSetting(VIEW_TYPE),
-            "owner_job": OWNER,
-            "table_class": replica.table_class or state.table_class,
-            "features": {REPLICATION: FeatureState(filled=True, settings=asdict(group))},
-        }
-        if state.ttl is not None and state.ttl.enabled:
-            settings["ttl"] = TtlState(state.ttl.attribute, True, state.ttl.changed_ns, UNASSIGNED, False)
-        definition = restored_definition(state, {})
-        definition.maximum = [replica.max_read or definition.maximum[0], definition.maximum[1]]
-        definition.units = (replica.read_units or definition.units[0], definition.units[1])
-        for index in definition.global_indexes:
-            own = replica.index_max_read.get(index.name)
-            index.on_demand_maximum = [own or index.on_demand_maximum[0], index.on_demand_maximum[1]]
-            reads = replica.index_read_units.get(index.name)
-            index.throughput.read_units = reads or index.throughput.read_units
-        if not state.on_demand:
-            await self.scaling().give(state, replica)
-        try:
-            if replica.key_arn is not None:
-                key = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": replica.key_arn}
-                settings["sealing"] = await self._encryption.of_new_table(
-                    key, table.name, replica.region, state.account
-                )
-            await self._catalog.create(table.name, replica.region, state.account, definition, settings)
-        except (ResourceInUseException, LimitExceededException, ValidationException, KeyDenied) as error:
-            text = error.message or error.wire_name()
+    async def _begin(self) -> bool:
+        """Creates the replicas here that other servers have asked for; returns whether it did."""
+        busy = False
+        refused = {}
+        for peer in self.peers.by_region.values():
+            for name, state in peer.states.items():
+                group = ReplicaGroup.of(state)
+                if group is None:
+                    continue
+                copies = self.copies(state, group)
+                known = [*self.peers.states(state, group).values(), *(copy.state for copy in copies.values())]
+                if group.rank < max(map(_rank, known)):
+                    continue
+                for replica in group.replicas:
+                    region = replica.region
+                    if replica.status != "CREATING" or region not in self.own_regions or region in copies:
+                        continue
+                    before = self.peers.refused.get((region, name), (0, ""))
+                    text = before[1] if before[0] == replica.since_ns else ""
+                    if not text:
+                        text = await self._new.create(state, replica, encrypted=name in peer.encrypted)
+                        busy = True
+                    if text:
+                        refused[region, name] = (replica.since_ns, text)
+        self.peers.refused = refused
+        return busy
 
-            def failed(group: ReplicaGroup, failing: Replica) -> None:
-                failing.status, failing.text = "CREATION_FAILED", text
+    async def _look(self, table: Table, group: ReplicaGroup, replica: Replica) -> bool:
+        """Takes over what a peer could not do, or has removed; returns whether there was something."""
+        region = replica.region
+        since_ns, text = self.peers.by_region[region].failures.get((table.state.account, table.name), (0, ""))
+        if replica.status == "CREATING" and since_ns == replica.since_ns:
+            await self._change(table, region, _failed(text))
+            return True
+        if replica.status in ("CREATING", "CREATION_FAILED"):
+            return False
+        if self.peers.is_gone(table.state, group, region):
+            await self._change(table, region, lambda group, gone: group.replicas.remove(gone))
+            return True
+        return False
 
-            await self._change(table, replica.region, failed)
-
-    async def _fill(self, copies: Mapping[str, Table], target: Table) -> None:
-        """Gives a new replica a page of the items of another one, and makes it ACTIVE after the last."""
-        into = replication_of(target)
-        source = next((copy for copy in copies.values() if copy.state.owner_job is None), None)
-        replication = None if source is None else replication_of(source)
-        if into is None or source is None or replication is None:
-            return
-        walk = await Walk.load(self._store, into.job, into.resource, source.placement.parts)
-        if walk.is_complete:
-            await self._catalog.filled(target, also=walk.end)
-            return
-        page = await walk.page()
-        (cursor,) = [batch for part, batch in page.batches.items() if part != page.part]
-        keys = [key for key, _ in page.rows]
-        stamps = replication.slot_parts[page.slot]
-        # One view of items and stamps: what is written later is in the log.
-        wanted = [*((page.part, key) for key in keys), *((stamps, key) for key in keys)]
-        found = await self._store.read_many(wanted) if keys else []
-        arrivals = []
-        for item_row, stamp_row in zip(found[: len(keys)], found[len(keys) :], strict=True):
-            if item_row is not None:
-                stamp = stamp_of(0, source.state.region) if stamp_row is None else stamp_row[1]
-                key = source.key.key_of(item_record.decode(item_row[1]))
-                arrivals.append(Arrival(key, item_row[1], stamp))
-        if arrivals:
-            await apply_arrivals(self._store, target, arrivals, lambda _: cursor, charged=False)
-        else:
-            await self._store.commit([cursor])
+    async def _abandon(self, table: Table, group: ReplicaGroup) -> bool:
+        """Deletes a replica that is still to be filled when all others are gone, so that no half of one
+        stays; returns whether it did."""
+        others = [each.region for each in group.replicas if each.region != table.state.region]
+        if table.state.owner_job != OWNER or not all(region in self.peers for region in others):
+            return False
+        if not all(self.peers.is_gone(table.state, group, region) for region in others):
+            return False
+        await self._catalog.delete(table, while_in_use=True)
+        return True
 
     # --- What there is to see --------------------------------------------------------------------
 
@@ -296,12 +331,17 @@ class Replicas:
         links = []
         await self.links.follow()
         for table, replication in list(self._catalog.tables.background_index.having(Replication)):
-            for region, copy in self.copies(table.state, replication.group).items():
-                into = replication_of(copy)
-                if copy is table or into is None:
+            copies = self.copies(table.state, replication.group)
+            for replica in replication.group.replicas:
+                region, copy = replica.region, copies.get(replica.region)
+                if copy is table or (copy is None and region not in self.peers):
                     continue
                 link = (table.state.region, region)
-                count, oldest_ns = await waiting(self._store, replication, into)
+                if copy is None:
+                    has = self.peers.has(replication.resource, replica, len(replication.slot_parts))
+                else:
+                    has = await self.delivery.has(table, copy)
+                count, oldest_ns = await waiting(self._store, replication, has)
                 traffic = self.links.of(table.arn, link)
                 links.append(
                     {
@@ -318,17 +358,41 @@ class Replicas:
         return links
 
 
-def _revision(table: Table) -> int:
-    group = ReplicaGroup.of(table.state)
-    return 0 if group is None else group.revision
+def _rank(state: TableState) -> tuple[int, str]:
+    group = ReplicaGroup.of(state)
+    return (0, "") if group is None else group.rank
+
+
+def _stays(state: TableState) -> bool:
+    """Whether a replica is complete, and not being removed, as far as it knows itself."""
+    group = ReplicaGroup.of(state)
+    own = None if group is None else group.find(state.region)
+    return own is not None and own.status in ("ACTIVE", "UPDATING")
 
 
 def _accessible(table: Table | None) -> Table | None:
     return None if table is None or table.state.status == INACCESSIBLE else table
 
 
-def _activate(group: ReplicaGroup, replica: Replica) -> None:
-    replica.status = "ACTIVE"
+GroupChange = Callable[[ReplicaGroup, Replica], None]
+
+
+def _active(state: TableState | None) -> GroupChange:
+    """state: of the replica's table."""
+
+    def change(group: ReplicaGroup, replica: Replica) -> None:
+        replica.status = "ACTIVE"
+        if state is not None and state.sealing is not None and state.sealing.enabled:
+            replica.key_arn = state.sealing.key_arn
+
+    return change
+
+
+def _failed(text: str) -> GroupChange:
+    def change(group: ReplicaGroup, replica: Replica) -> None:
+        replica.status, replica.text = "CREATION_FAILED", text
+
+    return change
 
 
 def _advance_witnesses(group: ReplicaGroup, replica: Replica) -> None:
@@ -341,5 +405,5 @@ def change_group(state: TableState, region: str, change: Callable[[ReplicaGroup,
     replica = None if group is None else group.find(region)
     if group is not None and replica is not None:
         change(group, replica)
-        group.revision += 1
+        group.raise_revision(state.region)
         group.put(state)

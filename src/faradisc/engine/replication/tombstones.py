@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from faradisc.clock import Clock
-from faradisc.engine.derived.replication import CURSOR_BYTES, Replication, replication_of, stamp_time
+from faradisc.engine.derived.replication import CURSOR_BYTES_MAX, Replication, replication_of, stamp_time
 from faradisc.engine.tables.state import DAY_NS
 from faradisc.engine.tables.table import Table
 from faradisc.storage.api import Batch, Store
@@ -40,7 +40,7 @@ class Tombstones:
         old = [
             (key, version)
             for key, (version, stamp) in rows
-            if len(key) != CURSOR_BYTES and stamp_time(stamp) < now_ns - DAY_NS
+            if len(key) > CURSOR_BYTES_MAX and stamp_time(stamp) < now_ns - DAY_NS
         ]
         present = await self._store.get(items, [key for key, _ in old]) if old else []
         gone = [found for found, item in zip(old, present, strict=True) if item is None]

@@ -1,7 +1,7 @@
 """The replicas of a global table (version 2019.11.21): what every one of them stores of all.
 
 A replica is a table of the same name in another region. Each has a copy of the group in its state, as the
-settings of the feature `replication`; the copy of the highest revision counts, and is given to the others
+settings of the feature `replication`; the copy of the highest rank counts, and is given to the others
 (engine/replication/). Sources: new-features.md section 12; errors.md section 6.11.
 """
 
@@ -94,6 +94,9 @@ class ReplicaGroup:
     """Whether it is strongly consistent (engine/replication/strong.py)."""
     witnesses: dict[str, str] = field(default_factory=dict)
     """The status of each witness by its region."""
+    changed_in: str = ""
+    """The region of the last change. Of two changes at two servers at once one holds: that of the region that
+    is the greater text."""
 
     @classmethod
     def of(cls, state: TableState) -> ReplicaGroup | None:
@@ -113,6 +116,16 @@ class ReplicaGroup:
         feature = state.features.setdefault(REPLICATION, FeatureState(filled=True))
         feature.settings = asdict(self)
         feature.dropped = len(self.replicas) < 2
+
+    def raise_revision(self, region: str) -> None:
+        """Notes a change that was made in a region."""
+        self.revision += 1
+        self.changed_in = region
+
+    @property
+    def rank(self) -> tuple[int, str]:
+        """Of two states of a group the one of the higher rank holds."""
+        return self.revision, self.changed_in
 
     def find(self, region: str) -> Replica | None:
         return next((each for each in self.replicas if each.region == region), None)

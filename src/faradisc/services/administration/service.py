@@ -13,6 +13,7 @@ from faradisc.clock import LAST_NS, Clock, MovableClock
 from faradisc.engine.cluster.nodes import described_nodes
 from faradisc.engine.derived.filling import items_seen
 from faradisc.engine.derived.indexes import IndexEntries
+from faradisc.engine.replication.peers import PeerUnusable
 from faradisc.engine.tables.table import Table
 from faradisc.engine.ttl.sweep import Sweeper
 from faradisc.errors import ApiError
@@ -132,6 +133,17 @@ class Administration:
                 raise AdminError(f'{name} takes two regions, such as ["us-east-1", "eu-west-1"].')
             await changes[name](*regions)
         return await self.replication()
+
+    def peers(self) -> list[dict[str, Any]]:
+        """Returns the servers of other regions, and what is wrong with each."""
+        return [peer.document() for peer in self._backend.replicas.peers.by_region.values()]
+
+    async def answer_peer(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Answers a question of such a server (engine/replication/peers.py). Raises AdminError."""
+        try:
+            return await self._backend.replicas.answers.answer(question)
+        except PeerUnusable as error:
+            raise AdminError(str(error)) from error
 
     # --- Late reads ---
 

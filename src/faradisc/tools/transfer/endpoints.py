@@ -61,6 +61,7 @@ class Remote:
         profile: str | None = None,
         threads: int = 1,
         local: bool = False,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         """url: None for Amazon's, which needs a region and credentials.
         local: a server of this project. Only the environment's credentials are used, and made-up ones without
@@ -95,7 +96,7 @@ class Remote:
         self._region = str(chosen)
         self._credentials = found or Credentials("faradisc", "faradisc")
         self._url = url or f"https://dynamodb.{self._region}.amazonaws.com/"
-        self._pool = urllib3.PoolManager(maxsize=threads, retries=False, timeout=TIMEOUT_S)
+        self._pool = urllib3.PoolManager(maxsize=threads, retries=False, timeout=timeout_s)
         self._waiting = threading.Event()
 
     def call(self, operation: str, request: dict[str, Any], service: Service | None = None) -> dict[str, Any]:
