@@ -27,6 +27,7 @@ budgets:
   p99_wait_ms: 5
   keys_to_shard: 0
   partitions: 1
+retries: none
 """
 
 

@@ -7,6 +7,8 @@ import pytest
 from faradisc.tools.advisor.definitions import Definition
 from faradisc.tools.advisor.rules.capacity_mode import find as cheaper_mode
 from faradisc.tools.advisor.traffic import ObservedDemand, TableTraffic, Traffic
+from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.plan_file.loading import load_plan, load_plans
 from faradisc.tools.planner.plan_file.plan import Plan, Scaling
 from faradisc.tools.planner.results.chance import judged
 from faradisc.tools.planner.results.demand import DirectionDemand
@@ -14,7 +16,7 @@ from faradisc.tools.planner.results.hot_keys import shards
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.results.what_if import candidates, explored
 from faradisc.tools.planner.run import run
-from unit.planner.planned import outcome_of, planned
+from unit.planner.planned import outcome_of, planned, verdict_of
 
 
 def month(outcome: PlanOutcome, mode: str) -> float:
@@ -202,3 +204,66 @@ def test_two_changes_are_tried_together() -> None:
     found = explored(plan, fluid(plan), fluid)
     assert found.headline.change.startswith("It holds with two changes: divide the key 'counter' of T by ")
     assert ", and warm table T to " in found.headline.change
+
+
+# --- Sentences ------------------------------------------------------------------------------------
+
+
+def test_clients_retry_as_sdks_do_unless_the_plan_says_otherwise() -> None:
+    text = "duration: 1m\ntables: {T: {mode: on-demand}}\n"
+    text += "traffic: [{operation: PutItem, rate: 1, keys: single}]\n"
+    assert load_plan(text, "plan.yaml").traffic[0].retries.attempts == 4
+    assert load_plan(text, "plan.yaml", traced=True).retries.attempts == 1
+
+
+EVENTUAL = """
+    duration: 3m
+    profile: {profile}
+    tables: {{T: {{mode: provisioned, read: 5000, write: 5, partitions: 1}}}}
+    traffic: [{{operation: GetItem, rate: 8000, keys: single, item_size: 4 KB}}]
+"""
+
+
+def test_a_percentage_of_a_limit_is_one_in_key_and_partition_and_the_headline_says_what_it_rests_on() -> None:
+    """By hand: 8,000 eventually consistent reads a second are 4,000 units, 133 % of the documented 3,000 and
+    89 % of 4,500, which the profile aws takes a partition to serve."""
+    found = outcome_of(EVENTUAL.format(profile="aws"), "fluid")
+    assert found.headline.holds and "serves 133 % of the documented limit" in found.headline.text
+    assert "used 89 %" in " ".join(found.verdict) or found.resources[0].busiest is not None
+    assert found.resources[0].busiest is not None
+    assert round(found.resources[0].busiest.percent) == 89 and "89 %" in verdict_of(found, "the key")
+    strict = outcome_of(EVENTUAL.format(profile="documented"), "fluid")
+    assert not strict.headline.holds
+
+
+def test_a_variant_of_a_misspelt_stream_names_the_nearest_one() -> None:
+    text = """
+duration: 1m
+tables: {T: {mode: on-demand}}
+traffic: [{name: orders, operation: PutItem, rate: 1, keys: single}]
+variants:
+  more: {traffic: [{name: ordres, rate: 5}]}
+"""
+    with pytest.raises(PlanError, match="no stream 'ordres' that this could change"):
+        load_plans(text, "plan.yaml")
+
+
+def test_more_than_the_quota_is_planned_and_said() -> None:
+    found = outcome_of(
+        """
+        duration: 1m
+        tables: {T: {mode: provisioned, read: 5, write: 100000, sort_key: true}}
+        traffic: [{operation: PutItem, rate: 60000, keys: {uniform: 1000000}}]
+        """,
+        "fluid",
+    )
+    assert found.headline.holds
+    assert "Table T: more than 40,000 units a second need a raised quota." in found.assumptions
+    assert any(
+        "spread over all items of a key (sort: spread, the default)" in each for each in found.assumptions
+    )
+
+
+def test_what_is_lost_is_not_sold_as_cheap() -> None:
+    found = outcome_of(COUNTER.format(rate=2000, suffixes=1, minutes=1), "fluid")
+    assert any("without the 49.167 % of the units that were throttled" in each for each in found.verdict)

@@ -154,7 +154,7 @@ class Remedy:
         return (
             f"name: fix\nduration: {PLAN_MINUTES}m\nprofile: aws\n"
             f"partition_caps: {max(1, round(caps[0]))}/{max(1, round(caps[1]))}\n"
-            "tables:\n  T: {mode: on-demand}\ntraffic:\n"
+            "retries: none\ntables:\n  T: {mode: on-demand}\ntraffic:\n"
             f"  - {{name: key, operation: {operation}, rate: {max(self.rate, 1):.1f}, item_size: 1 KB, "
             f"keys: {{date: day}}}}\nvariants:\n  as it is:\n{variants}"
         )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from faradisc.capacity.throttle import Cause
 from faradisc.charts.words import SPACE, duration
+from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results import cost, headline, item_collections
@@ -200,7 +201,7 @@ def _resource(record: ResourceRecord, step_s: int) -> ResourceOutcome:
         write=record.directions[1].series,
         partition_count=tuple(record.counts),
         partitions=tracks,
-        busiest=headline.busiest(tracks, step_s),
+        busiest=headline.busiest(tracks, step_s, record.directions[0].eventual),
         partitions_left_out=record.left_out,
         throttle_summary=_throttles(record),
     )
@@ -292,6 +293,16 @@ def _assumptions(plan: Plan, engine: Engine, trace: Trace | None) -> tuple[str, 
         f"Table {table.name} has the profile {table.config.profile!r}."
         for table in plan.tables
         if table.config.profile != plan.profile
+    ]
+    said += [
+        f"Table {table.name}: more than {TABLE_CAPACITY_UNITS_MAX:,} units a second need a raised quota."
+        for table in plan.tables
+        if any(max(each.highest) > TABLE_CAPACITY_UNITS_MAX for each in (table.rates, *table.index_rates))
+    ]
+    said += [
+        f"{flow.name}: its requests are spread over all items of a key (sort: spread, the default)."
+        for flow in plan.traffic
+        if flow.sort_assumed and trace is None
     ]
     said += [
         f"Table {table.name}: what it holds at first is spread over item collections as its writes are."

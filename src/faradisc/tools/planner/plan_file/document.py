@@ -22,7 +22,7 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
-from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.errors import PlanError, nearest
 
 NESTING_MAX = 20
 TEXT_MAX = 1 << 20
@@ -144,11 +144,12 @@ def _line(event: Event) -> int:
     return int(event.start_mark.line) + 1
 
 
-def merged(base: Mapping, change: Mapping, *, named: bool = False) -> Mapping:
+def merged(base: Mapping, change: Mapping, file: str = "", *, named: bool = False) -> Mapping:
     """Returns a mapping with the members of `change` in place of its own; null removes a member (RFC 7396).
 
     Tables, indexes and classes are merged by name (`named`), streams of traffic by their `name`, budgets and
-    prices one by one. Everything else is replaced as a whole.
+    prices one by one. Everything else is replaced as a whole. Raises PlanError for a stream that is neither
+    known nor complete.
     """
     result = Mapping()
     for name, value in base.items():
@@ -159,20 +160,25 @@ def merged(base: Mapping, change: Mapping, *, named: bool = False) -> Mapping:
             result.pop(name, None)
             continue
         if isinstance(old, Mapping) and isinstance(value, Mapping) and (named or name in _MERGED):
-            value = merged(old, value, named=not named and name in _NAMED)
+            value = merged(old, value, file, named=not named and name in _NAMED)
         elif name == "traffic" and isinstance(old, Entries) and isinstance(value, Entries):
-            value = _merged_streams(old, value)
+            value = _merged_streams(old, value, file)
         result.put(name, value, change.lines[name])
     return result
 
 
-def _merged_streams(old: Entries, new: Entries) -> Entries:
+def _merged_streams(old: Entries, new: Entries, file: str) -> Entries:
     changes = {entry["name"]: entry for entry in new if isinstance(entry, Mapping) and "name" in entry}
     result = Entries()
     for value, line in zip(old, old.lines, strict=True):
         named = value.get("name") if isinstance(value, Mapping) else None
         result.put(merged(value, changes.pop(named)) if named in changes else value, line)
+    names = [each["name"] for each in old if isinstance(each, Mapping) and "name" in each]
     for value, line in zip(new, new.lines, strict=True):
         if not (isinstance(value, Mapping) and "name" in value) or value["name"] in changes:
+            if isinstance(value, Mapping) and "name" in value and not {"rate", "keys"} <= value.keys():
+                what = f"there is no stream {value['name']!r} that this could change"
+                remedy = f"{nearest(str(value['name']), names)} A new stream has rate and keys."
+                raise PlanError(file, line, f"traffic: {what}", remedy)
             result.put(value, line)
     return result

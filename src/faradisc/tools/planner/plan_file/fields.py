@@ -15,10 +15,12 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from faradisc.limits import ITEM_SIZE_BYTES_MAX, TABLE_CAPACITY_UNITS_MAX
+from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.tools.planner.errors import nearest
 from faradisc.tools.planner.plan_file.document import Path
 
+UNITS_MAX = 10_000_000
+"""Units per second of a table: far more than the quota, which the service raises on request."""
 DIGITS_MAX = 40
 """Of a number. Python takes minutes to compute with much longer ones."""
 _MEASURE = re.compile(r"(\d{1,40}(?:\.\d{1,40})?)\s*([A-Za-z%]*)")
@@ -119,7 +121,7 @@ def _share(text: str) -> Fraction:
 Amount: TypeAlias = Annotated[Decimal, Field(ge=0, max_digits=DIGITS_MAX)]
 """An exact number."""
 Count: TypeAlias = Annotated[int, Field(ge=0)]
-Units: TypeAlias = Annotated[int, Field(ge=1, le=TABLE_CAPACITY_UNITS_MAX)]
+Units: TypeAlias = Annotated[int, Field(ge=1, le=UNITS_MAX)]
 Seconds: TypeAlias = Annotated[int, reader(_seconds)]
 """90, 90s, 15m, 3h, 1d, 2w."""
 Period: TypeAlias = Annotated[int, reader(_period)]

@@ -36,7 +36,7 @@ from faradisc.tools.planner.plan_file.tables import Modelled, PlanTable
 from faradisc.tools.planner.plan_file.traffic import ClassMember, RetriesMember, StreamPlan
 from faradisc.tools.planner.results.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1
 from faradisc.tools.planner.traces.trace_format import epoch_seconds
-from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
+from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries, standard
 
 _PRICE = re.compile(r"\d[\d_]*(\.\d+)?")
 _FIRST_S, _LAST_S = 0, 32_503_680_000
@@ -124,8 +124,17 @@ class _Loader:
             raise mistake("'traffic' is missing", "Add it, or name a trace with --trace.")
         start_s = found.start if self.start_s is None else self.start_s
         config = found.config(CapacityConfig())
-        client = found.retries.retries() if found.retries else NO_RETRIES
+        # Attempts of recorded requests are in the recording.
+        client = NO_RETRIES if self.traced else standard()
+        if found.retries is not None:
+            client = found.retries.retries()
         tables = {name: table.plan(name, config, start_s) for name, table in found.tables.items()}
+        for name, table in () if self.traced else found.tables.items():
+            for number, change in enumerate(table.changes):
+                if change.at_s >= found.duration:
+                    what = "it comes after the end of the run"
+                    at: list[str | int] = ["tables", name, "changes", number, "at"]
+                    raise mistake(what, "Write an earlier moment, or a longer duration.", at)
         written = document.get("classes", Mapping())
         lines = {name: {"": written.lines[name], **written[name].lines} for name in found.classes}
         return Plan(
@@ -210,7 +219,7 @@ def load_plans(
         if not isinstance(change, Mapping):
             what = f"variants.{name}: here should be members of the plan"
             raise PlanError(file, variants.lines[name], what, "Write what is different, or {}.")
-        plans.append(loader.plan(merged(document, change), name))
+        plans.append(loader.plan(merged(document, change, file), name))
     return tuple(plans)
 
 

@@ -121,6 +121,12 @@ class Rates:
     read_scaling: Scaling | None = None
     write_scaling: Scaling | None = None
 
+    @property
+    def highest(self) -> tuple[int, ...]:
+        """Returns every rate that is stated."""
+        scaled = (each.maximum for each in (self.read_scaling, self.write_scaling) if each is not None)
+        return (self.read_units, self.write_units, *(self.warm or ()), *scaled)
+
 
 class PlanChange(Members):
     """An UpdateTable call of the plan."""
@@ -176,6 +182,10 @@ class TablePlan:
     recovery: bool = False
 
     @property
+    def index_rates(self) -> tuple[Rates, ...]:
+        return tuple(index.rates for index in self.globals)
+
+    @property
     def globals(self) -> tuple[IndexPlan, ...]:
         return tuple(index for index in self.indexes if index.is_global)
 
@@ -222,6 +232,8 @@ class FlowPlan:
     retries: Retries
     resharded: Resharded | None = None
     """None where `keys` take no suffixes."""
+    sort_assumed: bool = False
+    """Whether the plan does not say where in a collection requests are."""
     moves: tuple[str, ...] = ()
     """Indexes whose key these changes change: the entry moves."""
     every_s: int | None = None

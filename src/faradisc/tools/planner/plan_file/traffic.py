@@ -308,6 +308,7 @@ class StreamPlan(Requests):
                 changes=self.changes,
                 moves=self.moves,
                 every_s=self.every,
+                sort_assumed=self.sort is None and sort == "spread",
                 cache=None if operation in WRITES else self.cache,
                 retries=self.retries.retries() if self.retries else client,
                 resharded=self.keys.resharded(start_s, sort),

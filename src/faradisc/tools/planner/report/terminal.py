@@ -131,9 +131,10 @@ def _show_resource(outcome: PlanOutcome, resource: ResourceOutcome, console: Con
 def _show_series(direction: str, unit: str, series: DirectionSeries, console: Console) -> None:
     offered, consumed = max(series.offered), max(series.consumed)
     top = max(offered, consumed)
+    limit = "capacity" if any(each is not None for each in series.burst) else "double the previous peak"
     lines: list[tuple[str, Series, Number, str]] = [
         ("requested", series.offered, top, f"up to {offered:,} {unit}/s"),
-        ("served", series.consumed, top, f"up to {consumed:,} {unit}/s, capacity {series.provisioned[-1]:,}"),
+        ("served", series.consumed, top, f"up to {consumed:,} {unit}/s, {limit} {series.provisioned[-1]:,}"),
     ]
     lines += [
         ("throttled", counts, max(counts), f"{sum(counts):,} x {cause}")

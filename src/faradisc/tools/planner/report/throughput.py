@@ -31,7 +31,7 @@ def consumption(
     busiest = peaks(series.consumed_peak, detail.columns)
     requested = peaks(series.offered, detail.columns)
     allowed = peaks(series.provisioned, detail.columns)
-    limit_name = "provisioned" if provisioned else "can serve"
+    limit_name = "provisioned" if provisioned else "double peak"
     highest = max([*busiest, *served, 0])
     limit, most_requested = max(allowed, default=0), max(requested, default=0)
     limit_drawn = 0 < limit <= OFF_SCALE * highest

@@ -96,8 +96,21 @@ def headline(
     if broken:
         sentences = [*map(sentence, broken), main_cause(keys, resources)]
         return Headline(False, " ".join(filter(None, sentences)))
+    relying = next((said for each in resources if (said := _relying(each))), "")
     cost = f"A month costs {money(costs.planned_usd)}." if costs.modes and costs.of_month else ""
-    return Headline(True, f"{throttling(totals)} {cost}".strip())
+    return Headline(True, " ".join(filter(None, (throttling(totals), relying, cost))))
+
+
+def _relying(resource: ResourceOutcome) -> str:
+    """Returns what a plan that holds rests on beyond the documented limits; "" without."""
+    most = resource.busiest
+    if most is None or most.documented_percent <= 100 or most.documented_percent <= most.percent:
+        return ""
+    used = percent(most.documented_percent).replace(SPACE, " ")
+    return (
+        f"It relies on a partition of {resource.name} that serves {used} of the documented limit: eventually "
+        "consistent reads are taken to have 1.5 times as much (profile documented: not)."
+    )
 
 
 def sentence(words: str) -> str:
@@ -126,8 +139,9 @@ def main_cause(keys: Sequence[HotKeyResult], resources: Sequence[ResourceOutcome
     return f"Most was throttled at {title}: {DIRECTIONS[direction]}, by {CAUSE_WORDS[name]}."
 
 
-def busiest(partitions: Sequence[PartitionSeries], step_s: int) -> Busiest | None:
-    """Returns the busiest partition; None where nothing was served."""
+def busiest(partitions: Sequence[PartitionSeries], step_s: int, eventual: float) -> Busiest | None:
+    """Returns the busiest partition; None where nothing was served. `eventual`: how many times its documented
+    limit a partition serves of these reads, of which some are eventually consistent."""
     best, highest = None, 0.0
     for part in partitions:
         reads: tuple[Direction, Series, Series] = ("R", part.read, part.read_limit)
@@ -137,7 +151,8 @@ def busiest(partitions: Sequence[PartitionSeries], step_s: int) -> Busiest | Non
             if max(shares, default=0) > highest:
                 highest = max(shares)
                 at_s = (part.first + shares.index(highest)) * step_s
-                best = Busiest(part.id, direction, number(highest), at_s)
+                times = eventual if direction == "R" else 1
+                best = Busiest(part.id, direction, number(highest), at_s, number(highest * times))
     return best
 
 

@@ -41,6 +41,8 @@ class Busiest:
     direction: Direction
     percent: Number
     at_s: int
+    documented_percent: Number = 0
+    """Of the documented limit, of which a partition serves more where reads are eventually consistent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 Amounts are exact decimals in US dollars. A plan file replaces single entries under `prices:` by their names.
 
 Source: capacity.md section 3.5: public documents that quote the AWS price list as read on 30 July and
-15 August 2026. `infrequent_*` provisioned rates are Assumed there (1.25 times the standard ones). Prices of
+15 August 2026. `infrequent_*` provisioned rates are
+rounded as the price list has them, not 1.25 times the standard ones. Prices of
 warm throughput and of reserved capacity were not verified: a raise of warm throughput is left out of the
 sums, and reserved capacity appears only where the plan gives its price. Stream reads are not in a plan.
 """
@@ -38,8 +39,8 @@ class Prices:
 
     infrequent_read_million: Decimal = Decimal("0.155")
     infrequent_write_million: Decimal = Decimal("0.78")
-    infrequent_read_unit_hour: Decimal = Decimal("0.0001625")
-    infrequent_write_unit_hour: Decimal = Decimal("0.0008125")
+    infrequent_read_unit_hour: Decimal = Decimal("0.00016")
+    infrequent_write_unit_hour: Decimal = Decimal("0.00081")
     infrequent_storage_gb_month: Decimal = Decimal("0.10")
 
     recovery_gb_month: Decimal = Decimal("0.20")

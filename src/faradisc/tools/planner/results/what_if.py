@@ -61,7 +61,7 @@ def explored(plan: Plan, outcome: PlanOutcome, rerun: Rerun, draws: int = 1) -> 
             lost = float(found.draws.lost_high if found.draws else found.totals.lost_percent)
             tried.append(_tried(said + change.words, found))
             if found.headline.holds:
-                return _advised(outcome, tried, change, found)
+                return _advised(outcome, tried, change, found, "two changes" if second else "one change")
             if not second and (best is None or lost < best[0]):
                 best = (lost, change, found)
     advice = ""
@@ -78,11 +78,11 @@ def _tried(words: str, found: PlanOutcome) -> WhatIf:
 
 
 def _advised(
-    outcome: PlanOutcome, tried: list[WhatIf], change: WhatIfChange, found: PlanOutcome
+    outcome: PlanOutcome, tried: list[WhatIf], change: WhatIfChange, found: PlanOutcome, how_many: str
 ) -> PlanOutcome:
     """Returns the outcome with a change that held, whose number of keys stands in the findings as well."""
     held = tried[-1]
-    advice = f"It holds with {'two changes' if ', and ' in held.change else 'one change'}: {held.change}"
+    advice = f"It holds with {how_many}: {held.change}"
     if held.draws is not None:
         advice += f" (in {held.draws.held} of {held.draws.drawn} draws)"
     if found.costs.of_month:

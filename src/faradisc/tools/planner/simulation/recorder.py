@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from faradisc.capacity.config import GIB, SECOND_NS, UNIT
+from faradisc.capacity.config import GIB, HALF_UNIT, SECOND_NS, UNIT
 from faradisc.capacity.events import Event, Split
 from faradisc.capacity.partitions import HASH_SPACE, Partition, PartitionBucket, hash_bounds
 from faradisc.capacity.throttle import Cause
@@ -95,6 +95,11 @@ class DirectionRecord:
         self.longest_s = 0
         """The most consecutive seconds with throttle events."""
         self._consecutive_s = 0
+
+    @property
+    def eventual(self) -> float:
+        """How many times the units of a partition's limit it serves: more of eventually consistent reads."""
+        return self.keys.half_units * HALF_UNIT / self.keys.load if self.keys.load else 1
 
     def partition(self, bucket: PartitionBucket) -> PartitionSample:
         found = self.partitions.get(bucket)
@@ -187,6 +192,7 @@ class ResourceRecord:
         reads, writes = self.directions
         for direction in self.directions:
             direction.end_sample(now, length_s)
+        eventual = reads.eventual
         for partition, record in self.partitions.values():
             if record.retired_s is not None and record.retired_s < begin_s:
                 continue
@@ -195,7 +201,7 @@ class ResourceRecord:
             record.read.append(number(read.half_units / 2 / length_s))
             record.write.append(number(write.half_units / 2 / length_s))
             record.throttled.append(read.throttled + write.throttled)
-            record.read_limit.append(_limit(partition.reads))
+            record.read_limit.append(number(_limit(partition.reads) * eventual))
             record.write_limit.append(_limit(partition.writes))
             record.gib.append(number(partition.bytes / GIB))
         for direction in self.directions:
