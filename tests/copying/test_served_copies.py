@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from fixtures.schemas import item, schema
 from fixtures.served import Server
 
 PATIENCE_S = 60.0
+QUICK = ("--copy-lease", "1")
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def keys(server: Server, **more: Any) -> set[str]:
 def test_a_lost_disk_is_restored_from_s3_and_the_copy_goes_on(
     moto_s3: MotoS3, credentials: None, tmp_path: Path
 ) -> None:
-    place = ("--copy-to", "s3://bucket/some/prefix", "--s3-endpoint", moto_s3.url)
+    place = ("--copy-to", "s3://bucket/some/prefix", "--s3-endpoint", moto_s3.url, *QUICK)
     check = ("check", "--copy", "s3://bucket/some/prefix", "--s3-endpoint", moto_s3.url)
     with Server("--data-dir", str(tmp_path / "a"), *place) as server:
         client = http_client(server.url)
@@ -79,9 +81,9 @@ def test_a_lost_disk_is_restored_from_s3_and_the_copy_goes_on(
     assert verified.returncode == 0 and "intact" in verified.stdout, verified
     refused = faradisc("serve", "--port", "0", "--data-dir", tmp_path / "empty", *place)
     assert refused.returncode == 2 and "faradisc restore-copy s3://bucket/some/prefix" in refused.stderr
-    restored = faradisc("restore-copy", "s3://bucket/some/prefix", tmp_path / "b", *place[2:])
+    restored = faradisc("restore-copy", "s3://bucket/some/prefix", tmp_path / "b", *place[2:4])
     assert restored.returncode == 0, restored.stderr
-    again = faradisc("restore-copy", "s3://bucket/some/prefix", tmp_path / "b", *place[2:])
+    again = faradisc("restore-copy", "s3://bucket/some/prefix", tmp_path / "b", *place[2:4])
     assert again.returncode == 1 and "is not empty" in again.stderr
     with Server("--data-dir", str(tmp_path / "b"), *place) as server:
         assert keys(server) == {str(number) for number in range(40)}
@@ -89,7 +91,7 @@ def test_a_lost_disk_is_restored_from_s3_and_the_copy_goes_on(
         assert server.stop() == 0
     assert faradisc(*check).returncode == 0
     assert faradisc("check", tmp_path / "b").returncode == 0
-    assert faradisc("restore-copy", "s3://bucket/some/prefix", tmp_path / "c", *place[2:]).returncode == 0
+    assert faradisc("restore-copy", "s3://bucket/some/prefix", tmp_path / "c", *place[2:4]).returncode == 0
     assert faradisc("check", tmp_path / "c").returncode == 0
     with Server("--data-dir", str(tmp_path / "c")) as server:
         assert "new" in keys(server)
@@ -113,7 +115,9 @@ def test_a_wrong_bucket_is_one_sentence(moto_s3: MotoS3, credentials: None, tmp_
 def test_a_standby_follows_reads_and_takes_over(tmp_path: Path) -> None:
     """By an operator, who has stopped the primary; what is acknowledged by then is there."""
     place = str(tmp_path / "bucket")
-    with Server("--data-dir", str(tmp_path / "a"), "--copy-to", place, "--copy-lag", "0.2") as primary:
+    with Server(
+        "--data-dir", str(tmp_path / "a"), "--copy-to", place, "--copy-lag", "0.2", *QUICK
+    ) as primary:
         client = http_client(primary.url)
         client.create_table(TableName="things", **schema("p:S"))
         until(lambda: copied(primary), "a snapshot is there")
@@ -138,13 +142,11 @@ def test_a_standby_follows_reads_and_takes_over(tmp_path: Path) -> None:
             ):
                 with pytest.raises(ClientError, match="This server is a standby"):
                     refused()
-            early = faradisc("promote", "--url", standby.url)
-            assert early.returncode == 1 and "--old-has-stopped" in early.stderr
             client.put_item(TableName="things", Item=item(p="last"))
             assert primary.stop() == 0
             promoted = faradisc("promote", "--url", standby.url)  # the lease was given back
             assert promoted.returncode == 0, promoted.stderr
-            until(lambda: page(standby)["role"] == "primary", "it is the primary")
+            until(lambda: _role(standby) == "primary", "it is the primary")
             reader.put_item(TableName="things", Item=item(p="after"))
             assert keys(standby, ConsistentRead=True) == {*map(str, range(30)), "last", "after"}
             assert standby.stop() == 0
@@ -154,20 +156,50 @@ def test_a_standby_follows_reads_and_takes_over(tmp_path: Path) -> None:
 
 
 def test_a_standby_takes_over_when_the_lease_of_a_killed_primary_ends(tmp_path: Path) -> None:
-    options = ("--copy-lease", "3", "--copy-lag", "0.2")
     place = str(tmp_path / "bucket")
-    with Server("--data-dir", str(tmp_path / "a"), "--copy-to", place, "--copy-sync", *options) as primary:
+    with Server("--data-dir", str(tmp_path / "a"), "--copy-to", place, "--copy-sync", *QUICK) as primary:
         client = http_client(primary.url)
         client.create_table(TableName="things", **schema("p:S"))
         until(lambda: copied(primary), "a snapshot is there")
-        with Server("--data-dir", str(tmp_path / "b"), "--follow", place, *options) as standby:
+        standing = Server("--data-dir", str(tmp_path / "b"), "--follow", place, "--copy-takeover", *QUICK)
+        with standing as standby:
             for number in range(20):
                 client.put_item(TableName="things", Item=item(p=str(number)))
+            until(lambda: page(primary)["waiting"], "its lease ends from now on")
             primary.kill()
             until(lambda: _role(standby) == "primary", "it takes over")
             assert keys(standby, ConsistentRead=True) == set(map(str, range(20)))
             http_client(standby.url).put_item(TableName="things", Item=item(p="after"))
             assert standby.stop() == 0
+
+
+def test_a_primary_that_slept_answers_neither_reads_nor_writes(
+    moto_s3: MotoS3, credentials: None, tmp_path: Path
+) -> None:
+    place, options = "s3://bucket/slept", ("--s3-endpoint", moto_s3.url, *QUICK)
+    with Server("--data-dir", str(tmp_path / "a"), "--copy-to", place, *options) as primary:
+        client = http_client(primary.url)
+        client.create_table(TableName="things", **schema("p:S"))
+        client.put_item(TableName="things", Item=item(p="1", v="old"))
+        until(lambda: copied(primary), "a snapshot is there")
+        standing = Server("--data-dir", str(tmp_path / "b"), "--follow", place, "--copy-takeover", *options)
+        with standing as standby:
+            until(lambda: page(primary)["waiting"], "its lease ends from now on")
+            primary._process.send_signal(signal.SIGSTOP)
+            until(lambda: _role(standby) == "primary", "it takes over")
+            http_client(standby.url).put_item(TableName="things", Item=item(p="1", v="new"))
+            primary._process.send_signal(signal.SIGCONT)
+            for stale in (
+                lambda: client.get_item(TableName="things", Key=item(p="1"), ConsistentRead=True),
+                lambda: client.put_item(TableName="things", Item=item(p="2")),
+            ):
+                with pytest.raises((ClientError, BotoCoreError)):
+                    stale()
+            primary._process.wait(PATIENCE_S)
+            assert primary._process.returncode == 1
+            assert standby.stop() == 0
+    again = faradisc("serve", "--port", "0", "--data-dir", tmp_path / "a", "--copy-to", place, *options)
+    assert again.returncode == 2 and "has commits that" in again.stderr
 
 
 def _role(server: Server) -> str:
@@ -177,21 +209,37 @@ def _role(server: Server) -> str:
         return ""
 
 
-def test_a_primary_that_was_taken_over_stops_itself(tmp_path: Path) -> None:
+def test_a_primary_that_writes_hands_over_and_nothing_is_lost(tmp_path: Path) -> None:
+    """Also where an operator says that it has stopped, and is wrong."""
     place = str(tmp_path / "bucket")
-    with Server("--data-dir", str(tmp_path / "a"), "--copy-to", place, "--copy-lag", "0.2") as primary:
+    with Server("--data-dir", str(tmp_path / "a"), "--copy-to", place, *QUICK) as primary:
         client = http_client(primary.url)
         client.create_table(TableName="things", **schema("p:S"))
         until(lambda: copied(primary), "a snapshot is there")
-        with Server("--data-dir", str(tmp_path / "b"), "--follow", place) as standby:
-            # The operator is wrong: it runs.
+        with Server("--data-dir", str(tmp_path / "b"), "--follow", place, *QUICK) as standby:
+            acknowledged: list[str] = []
+
+            def write() -> None:
+                for number in range(100_000):
+                    try:
+                        client.put_item(TableName="things", Item=item(p=str(number)))
+                    except (ClientError, BotoCoreError):
+                        return
+                    acknowledged.append(str(number))
+
+            writer = threading.Thread(target=write)
+            writer.start()
+            until(lambda: len(acknowledged) > 20, "it writes")
             assert faradisc("promote", "--url", standby.url, "--old-has-stopped").returncode == 0
-            with pytest.raises((ClientError, BotoCoreError)):
-                for number in range(2000):
-                    client.put_item(TableName="things", Item=item(p=str(number)))
-                    time.sleep(0.02)
+            writer.join()
+            until(lambda: _role(standby) == "primary", "it is the primary")
+            assert keys(standby, ConsistentRead=True) >= set(acknowledged)
             primary._process.wait(PATIENCE_S)
             assert primary._process.returncode == 1
+            second = faradisc(
+                "serve", "--port", "0", "--data-dir", tmp_path / "a", "--copy-to", place, *QUICK
+            )
+            assert second.returncode == 2 and "stop it first" in second.stderr
             assert standby.stop() == 0
 
 
@@ -199,7 +247,7 @@ def _round(path: Path, number: int, *, sync: bool, endpoint: str) -> None:
     """Writes until kill -9, loses the disk, restores: what was acknowledged is there, but the last moment."""
     chance = random.Random(number)
     place = f"s3://bucket/round{number}"
-    options = ("--copy-to", place, "--s3-endpoint", endpoint, *(("--copy-sync",) if sync else ()))
+    options = ("--copy-to", place, "--s3-endpoint", endpoint, *QUICK, *(("--copy-sync",) if sync else ()))
     acknowledged: list[str] = []
     with Server("--data-dir", str(path / "a"), *options) as server:
         client = http_client(server.url)

@@ -18,7 +18,8 @@ from pathlib import Path
 from faradisc.clock import ManualClock, SeededEntropy
 from faradisc.engine.copying.copier import Copier
 from faradisc.engine.copying.following import Follower
-from faradisc.engine.copying.format import CopyError
+from faradisc.engine.copying.format import CopyError, CopyLease
+from faradisc.engine.copying.lease import lease_of
 from faradisc.engine.copying.place import CopyPlace
 from faradisc.engine.copying.restoring import restore, verify
 from faradisc.engine.objects.api import BucketError, BucketFailed
@@ -93,7 +94,7 @@ class CopyServer:
         self._rate = world.chance.uniform(0.98, 1.02)
         self.store: RocksStore | None = None
         self.copier: Copier | None = None
-        self.written = 0
+        self._term = 0
 
     def monotonic(self) -> float:
         return self.world.now_s * self._rate
@@ -108,10 +109,19 @@ class CopyServer:
             lag_s=LAG_S,
             keep_s=self.world.keep_s,
             monotonic=self.monotonic,
-            wait=self.world.pass_time,
+            wait=self._wait,
             apply=apply,  # type: ignore[arg-type]
             **self.options,  # type: ignore[arg-type]
         )
+
+    def _wait(self, seconds: float) -> None:
+        """Lets seconds pass, in which the other threads go on and the bucket may come back."""
+        self.world.pass_time(seconds)
+        if self.world.chance.random() < 0.3:
+            self.world.buckets.away.discard(self.name)
+        if self.copier is not None:
+            self.copier.keep()
+            self.copier.step()
 
     def start(self) -> bool:
         """Returns whether it is the primary now; otherwise it is tried again."""
@@ -125,15 +135,28 @@ class CopyServer:
                 if self.copier.begin() > 0:
                     return False
             except BucketError:
-                return False
+                if self.copier.needs_bucket():
+                    return False
             self.store.disk.after_sync = self.copier.after_sync
         return True
+
+    @property
+    def serves(self) -> bool:
+        return self.store is not None and self.store.disk.after_sync is not None
+
+    def read(self) -> None:
+        """A strongly consistent read: if it is answered, no newer primary has acknowledged anything."""
+        assert self.copier is not None
+        try:
+            self.copier.require_lease()
+        except StorageError:
+            return
+        newest = max((each.term for each in self.world.history.acknowledged), default=0)
+        assert newest <= self.term, "an older primary answered a read after a newer one had acknowledged"
 
     def write(self) -> None:
         """Commits one change. It is acknowledged unless the commit raises."""
         assert self.store is not None and self.copier is not None
-        if self.world.sync and not self.world.lease_s and self.name in self.world.buckets.away:
-            return  # it would wait until the bucket is back
         self.world.buckets.caller = self.name
         number = self.world.next_number()
         batches = [Batch(part, puts=[(b"%09d" % number, b"%d" % number)]) for part in (ONE, OTHER)]
@@ -143,12 +166,20 @@ class CopyServer:
         except StorageError:
             return
         if durable:
-            answer = Acknowledged(number, self.world.now_s, self.copier.tenure.term)
-            self.world.history.acknowledged.append(answer)
+            self.world.history.acknowledged.append(Acknowledged(number, self.world.now_s, self.term))
+
+    @property
+    def term(self) -> int:
+        """Of the lease that it has, or had before it was killed."""
+        assert self.copier is not None
+        if self.copier.tenure.lease is not None:
+            self._term = self.copier.tenure.term
+        return self._term
 
     def step(self) -> None:
         assert self.copier is not None
         self.world.buckets.caller = self.name
+        self.copier.keep()
         self.copier.step()
 
     def stop(self) -> None:
@@ -164,10 +195,15 @@ class CopyServer:
 
     def kill(self) -> None:
         """kill -9: the files stay as they are now."""
+        assert self.copier is not None
+        self._term = self.term
         left = self.world.new_directory()
         shutil.copytree(self.directory, left)
         self.abandon()
-        self.directory = left
+        for each in self.directory.iterdir():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+        shutil.copytree(left, self.directory, dirs_exist_ok=True)
+        shutil.rmtree(left)
 
     def abandon(self) -> None:
         if self.store is not None:
@@ -212,6 +248,12 @@ class CopyWorld:
         made = CopyServer(self, name, directory or self.new_directory(), sync=self.sync, lease_s=self.lease_s)
         self.servers.append(made)
         return made
+
+    def lease(self) -> CopyLease:
+        with self._without_trouble():
+            found = lease_of(self.place)
+        assert found is not None
+        return found[0]
 
     def quiet(self) -> None:
         """Ends all trouble of the bucket."""
@@ -272,15 +314,17 @@ def follow(world: CopyWorld, name: str) -> tuple[CopyServer, Follower]:
 
 
 def promote(
-    server: CopyServer, follower: Follower, copier: Copier | None, *, confirmed: bool
+    server: CopyServer, follower: Follower, copier: Copier | None, *, confirmed: bool, wanted: bool = False
 ) -> Copier | None:
-    """Tries to take over once. Returns the copier to try again with; None when the server is the primary."""
+    """Tries to take over once. Returns the copier to try again with; None when the server is the primary.
+
+    confirmed: the operator says that the primary has stopped. wanted: it is asked to hand over."""
     server.world.buckets.caller = server.name
     if copier is None:
         follower.remember()
         copier = server._new_copier(follower.store, follower.apply_group)
     try:
-        if copier.begin(confirmed=confirmed) > 0:
+        if copier.left_s(confirmed=confirmed, wanted=wanted) > 0 or copier.begin(confirmed=confirmed) > 0:
             return copier
     except BucketError:
         return copier

@@ -90,13 +90,15 @@ def restore_copy(place: str, directory: Path, *, at: str | None, s3_endpoint: st
     help="Endpoint of the standby.",
 )
 @click.option(
-    "--old-has-stopped", is_flag=True, help="The primary has stopped, and will not start again as one."
+    "--old-has-stopped",
+    is_flag=True,
+    help="The primary has stopped, and will not start again: for one that does not answer in its copy.",
 )
 def promote(url: str, *, old_has_stopped: bool) -> None:
     """Make a standby (`serve --follow`) the primary.
 
-    It waits until the primary's lease has ended. A primary without a lease (--copy-lease) has to be stopped
-    first: say so with --old-has-stopped.
+    The primary hands over: it answers nothing more, stores the rest in the copy, and stops. If it does not
+    react, the standby waits until the primary's lease has ended.
     """
     from faradisc.cli.nodes import page  # noqa: PLC0415
 

@@ -6,16 +6,18 @@ import asyncio
 import logging
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Protocol
 
 from faradisc.clock import Clock, SystemEntropy
 from faradisc.engine.copying.copier import Copier
 from faradisc.engine.copying.format import CopyError, CopyGroup
 from faradisc.engine.copying.place import CopyPlace, open_place, unreachable
 from faradisc.engine.objects.api import BucketDenied, BucketError, NoSuchBucket
+from faradisc.operations.call import Call
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
 from faradisc.storage.rocks import RocksStore
@@ -23,6 +25,10 @@ from faradisc.storage.rocks import RocksStore
 LEASE_POLL_S = 0.5
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _log = logging.getLogger(__name__)
+
+
+class ExecuteCall(Protocol):
+    def __call__(self, call: Call) -> Coroutine[Any, Any, dict[str, Any]]: ...
 
 
 def seconds_of(text: str) -> float:
@@ -69,41 +75,58 @@ def new_copier(
 
 
 class Copying:
-    """The copy of an open store, and the thread that writes it."""
+    """The copy of an open store, and the threads that write it."""
 
     def __init__(self, copier: Copier, on_lost: Callable[[str], None]) -> None:
-        """on_lost: called in the thread, with the reason, when this server may not acknowledge any more."""
+        """on_lost: called in a thread, with the reason, when this server may not answer any more."""
         self._copier = copier
         self._on_lost = on_lost
-        self._thread = threading.Thread(target=self._run, name="faradisc-copy", daemon=True)
+        targets = [self._run, *([copier.run_lease] if copier.tenure.lease_s else [])]
+        self._threads = [threading.Thread(target=each, name="faradisc-copy", daemon=True) for each in targets]
 
-    async def begin(self, *, needed: bool) -> None:
-        """Takes the copy's lease, for which it waits, and starts the thread. Raises SettingsError.
-
-        needed: nothing can be acknowledged without the bucket."""
+    async def begin(self) -> None:
+        """Takes the copy's lease, for which it waits, and starts the threads. Raises SettingsError."""
+        copier, said = self._copier, False
         try:
-            while not self._copier.is_begun and (left_s := await asyncio.to_thread(self._copier.begin)):
-                _log.warning("another server has the lease of the copy; it ends in %.0f s, if at all", left_s)
+            while not copier.is_begun and (left_s := await asyncio.to_thread(copier.begin)):
+                if not said:
+                    _log.warning("another server had the lease of the copy: waiting up to %.0f s", left_s)
+                said = True
                 await asyncio.sleep(min(left_s, LEASE_POLL_S))
         except CopyError as error:
             raise SettingsError(str(error)) from error
         except BucketError as error:
-            if needed or isinstance(error, NoSuchBucket | BucketDenied):
-                raise SettingsError(str(unreachable(self._copier.place, error))) from error
+            if said or copier.needs_bucket() or isinstance(error, NoSuchBucket | BucketDenied):
+                raise SettingsError(str(unreachable(copier.place, error))) from error
             _log.warning("the copy begins later: %s", error)
-        self._thread.start()
+        for each in self._threads:
+            each.start()
 
     def _run(self) -> None:
         copier = self._copier
         copier.run()
         if not copier.is_stopping:
-            self._on_lost(copier.tenure.lost or f"The lease of {copier.place.shown} could not be renewed.")
+            self._on_lost(copier.tenure.lost)
+
+    def answers(self, execute: ExecuteCall) -> ExecuteCall:
+        """Returns what executes operations, and sends no answer while this server does not hold the lease: a
+        write waits for it in the sync, and a read could be of the past."""
+        holds, require_lease = self._copier.tenure.holds, self._copier.require_lease
+
+        async def executed(call: Call) -> dict[str, Any]:
+            answer = await execute(call)
+            if not holds():
+                require_lease()
+            return answer
+
+        return executed if self._copier.tenure.lease_s else execute
 
     async def stop(self) -> None:
-        """Ends the thread, before the store is closed."""
+        """Ends the threads, before the store is closed."""
         self._copier.stop()
-        if self._thread.is_alive():
-            await asyncio.to_thread(self._thread.join)
+        for each in self._threads:
+            if each.is_alive():
+                await asyncio.to_thread(each.join)
         self._copier.release()
 
     async def finish(self) -> None:

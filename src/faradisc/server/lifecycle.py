@@ -16,6 +16,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -196,14 +197,15 @@ async def _run(
     standby: Standby | None = None
 
     async def open_served() -> Database:
-        if standby is not None and standby.copier is None:
+        if standby is not None and not standby.is_primary:
             from faradisc.server.standby import StandbyDatabase  # noqa: PLC0415 - few servers are
 
             database: Database = await served(StandbyDatabase, standby.store, settings, database_clock, url)
             database.copy = standby
         else:
-            copier = None if standby is None else standby.copier
-            database = await open_database(settings, database_clock, url, copier=copier, on_lost=on_lost)
+            own = settings if standby is None else _promoted(settings)
+            copier = None if standby is None else standby.taken()
+            database = await open_database(own, database_clock, url, copier=copier, on_lost=on_lost)
         access.serve(database)
         return database
 
@@ -223,7 +225,7 @@ async def _run(
             from faradisc.server.standby import open_standby  # noqa: PLC0415 - few servers are one
 
             standby = await open_standby(
-                settings, database_clock, lambda text: print(text, file=out, flush=True)
+                settings, database_clock, url, lambda text: print(text, file=out, flush=True)
             )
         serving = Serving(site, await open_served(), open_again, drain)
         exit_stack.push_async_callback(serving.close)
@@ -263,6 +265,11 @@ async def _run(
             await each
     if lost:
         raise Fenced(f"{lost[0]} This server has stopped, as it may not acknowledge writes any more.")
+
+
+def _promoted(settings: ServerSettings) -> ServerSettings:
+    """Returns the settings of a standby that has taken over its copy."""
+    return replace(settings, copy_to=settings.follow, follow="", copy_takeover=False)
 
 
 def banner(settings: ServerSettings, port: int) -> str:

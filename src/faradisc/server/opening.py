@@ -61,15 +61,15 @@ async def open_database(
     on_lost: Callable[[str], None] = _ignored,
 ) -> Database:
     """address: that other servers over the same store show. copier: of a standby that has taken over.
-    on_lost: called when another server has taken over the copy. Raises StorageError, SettingsError."""
+    on_lost: called when another server has the lease of the copy. Raises StorageError, SettingsError."""
     store = await _open_store(settings)
     copying = None
     try:
         if settings.copy_to or copier is not None:
-            copier = copier or _copier(settings, clock, address, store)
-            copying = await _copying(settings, store, copier, on_lost)
+            copying = await _copying(store, copier or _copier(settings, clock, address, store), on_lost)
         database = await served(Database, store, settings, clock, address)
-        database.copy = copying
+        if copying is not None:
+            database.copy, database.execute = copying, copying.answers(database.execute)
         return database
     except BaseException:
         if copying is not None:
@@ -87,16 +87,14 @@ def _copier(settings: ServerSettings, clock: Clock, address: str, store: Store) 
     return new_copier(settings, place_of(settings.copy_to, settings.s3_endpoint), store, clock, address)
 
 
-async def _copying(
-    settings: ServerSettings, store: Store, copier: Copier, on_lost: Callable[[str], None]
-) -> Copying:
+async def _copying(store: Store, copier: Copier, on_lost: Callable[[str], None]) -> Copying:
     from faradisc.server.copying import Copying  # noqa: PLC0415 - few servers copy
     from faradisc.storage.rocks import RocksStore  # noqa: PLC0415
 
     assert isinstance(store, RocksStore)
     copier.source = store
     copying = Copying(copier, on_lost)
-    await copying.begin(needed=bool(settings.copy_sync or settings.copy_lease))
+    await copying.begin()
     store.disk.after_sync = copier.after_sync
     return copying
 

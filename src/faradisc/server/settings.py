@@ -43,7 +43,7 @@ LAG_MS_MAX = 86_400_000
 REGION = r"[a-z][a-z0-9-]{0,62}"
 PROCESSES_MAX = 256
 COPY_LAG_MAX_S = 3600
-COPY_LEASE_MIN_S = 3
+COPY_LEASE_MIN_S = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +193,14 @@ class ServerSettings:
     copy_sync: bool = setting(False, "Answer a write when it is in the copy too.", FILES)
     copy_keep: str = setting("7d", "How far back the copy can be restored: 7d, 12h, 90m.", FILES)
     copy_lease: float = setting(
-        0.0,
-        "Seconds after which a standby takes over from a primary that cannot reach the copy, and that "
-        "acknowledges nothing any more; the same at both. 0: only `faradisc promote` does.",
+        10.0,
+        "Seconds after which a server that a standby waits for answers nothing, while it cannot reach the "
+        "copy; only then may the standby take over. 0: it always answers, and is to be stopped first.",
+        FILES,
+    )
+    copy_takeover: bool = setting(
+        False,
+        "As a standby, take over when the lease has ended, without `faradisc promote`.",
         FILES,
     )
     follow: str = setting(
@@ -337,7 +342,7 @@ class ServerSettings:
             raise SettingsError("Buckets are directories or an endpoint's: give --s3-root or --s3-endpoint.")
         if self.backup_bucket and not self.s3_endpoint:
             raise SettingsError("--backup-bucket is a bucket of an S3 endpoint: give --s3-endpoint too.")
-        if self.copy_to or self.follow:
+        if self.copy_to or self.follow or self.copy_takeover:
             self._check_copy()
         if not 1 <= self.processes <= PROCESSES_MAX:
             raise SettingsError(f"--processes is a number from 1 to {PROCESSES_MAX}.")
@@ -386,6 +391,8 @@ class ServerSettings:
             raise SettingsError(
                 "A continuous copy needs the machine's clock: no --virtual-clock, no --time-scale."
             )
+        if self.copy_takeover and not self.follow:
+            raise SettingsError("--copy-takeover is for a standby: give --follow too.")
         if not 0 < self.copy_lag <= COPY_LAG_MAX_S:
             raise SettingsError(f"--copy-lag is more than 0 seconds and at most {COPY_LAG_MAX_S:,}.")
         if self.copy_lease and not COPY_LEASE_MIN_S <= self.copy_lease <= COPY_LAG_MAX_S:

@@ -7,8 +7,10 @@ operator says that the primary has stopped, it applies the rest, takes the lease
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from faradisc.clock import Clock
@@ -16,8 +18,7 @@ from faradisc.database import Database, Settings
 from faradisc.engine.copying.copier import Copier
 from faradisc.engine.copying.following import Follower
 from faradisc.engine.copying.format import CopyError
-from faradisc.engine.copying.lease import LapseWatch, lease_of
-from faradisc.engine.copying.place import CopyPlace, unreachable
+from faradisc.engine.copying.place import unreachable
 from faradisc.engine.copying.points import known_point
 from faradisc.engine.copying.restoring import RESTORING_FILE, restore
 from faradisc.engine.objects.api import BucketError
@@ -66,20 +67,20 @@ class StandbyDatabase(Database):
 
 
 class Standby:
-    """Follows a copy until it is promoted, or the server stops."""
+    """Follows a copy until it has taken it over, or the server stops."""
 
-    def __init__(self, settings: ServerSettings, clock: Clock, place: CopyPlace, follower: Follower) -> None:
-        self.copier: Copier | None = None
-        """Of the copy that was taken over."""
+    def __init__(self, settings: ServerSettings, copier: Copier, follower: Follower) -> None:
+        """copier: writes the copy once it is taken over."""
+        self.copier = copier
+        self.is_primary = False
+        self._taken: Copier | None = None
         self._settings = settings
-        self._clock = clock
-        self._place = place
         self._follower = follower
-        self._watch = LapseWatch(follower.monotonic)
-        self._confirmed: bool | None = None
-        """What an operator has asked for: whether the primary is known to have stopped."""
+        self._confirmed = False
+        """What an operator has said: that the primary has stopped."""
         self._answered: asyncio.Future[str] | None = None
-        self._fault = ""
+        """Of an operator who waits for the takeover: why it cannot be."""
+        self._fault = self._lease_fault = ""
 
     @property
     def store(self) -> FollowingStore:
@@ -87,21 +88,22 @@ class Standby:
 
     @property
     def problem(self) -> str:
-        return self._fault
+        return self._fault or self._lease_fault
 
     def document(self) -> dict[str, float | str]:
         follower = self._follower
         return {
             "role": "standby",
-            "place": self._place.shown,
+            "place": follower.place.shown,
             "late_s": follower.late_s,
             "number": follower.point.number,
             "time_ns": follower.time_ns,
-            "fault": self._fault,
+            "fault": self.problem,
         }
 
     async def promote(self, confirmed: bool) -> dict[str, float | str]:
-        """Takes over, when the lease has ended or an operator confirms that the primary has stopped."""
+        """Takes over from a primary that hands over or whose lease ends, or that an operator says has
+        stopped."""
         if self._answered is None:
             self._confirmed = confirmed
             self._answered = asyncio.get_running_loop().create_future()
@@ -123,78 +125,87 @@ class Standby:
 
         publish: opens the database again and serves it. hide: serves none. Raises StorageError, CopyError.
         """
-        leased_s = 0.0
+        place, looked_s = self._follower.place, -LEASE_POLL_S
         while not stop.is_set():
             try:
                 fetched = await asyncio.to_thread(self._follower.fetch)
                 self._fault = ""
             except (BucketError, OSError) as error:
-                fetched, self._fault = [], f"{self._place.shown} cannot be read: {error}."
+                fetched, self._fault = [], f"{place.shown} cannot be read: {error}."
             if fetched:
                 if self._follower.apply(fetched):
                     await publish()
                 continue
             now_s = self._follower.monotonic()
-            due = self._settings.copy_lease and now_s >= leased_s + LEASE_POLL_S and not self._fault
-            if self._answered is not None or due:
-                leased_s = now_s
-                if await self._is_free() and await self._take_over(hide, publish):
+            if self._answered is not None or now_s >= looked_s + LEASE_POLL_S:
+                looked_s = now_s
+                if await self._may_take_over() and await self._take_over(hide, publish):
                     return True
             try:
                 await asyncio.wait_for(stop.wait(), POLL_S)
             except TimeoutError:
                 continue
         self._follower.remember()
+        with contextlib.suppress(BucketError, CopyError):
+            await asyncio.to_thread(self.copier.leave)
         return False
 
-    async def _is_free(self) -> bool:
-        """Returns whether the copy may be taken over now; answers an operator if not."""
+    def taken(self) -> Copier | None:
+        """Returns the copier with the lease, once: it belongs to the database that is opened with it."""
+        taken, self._taken = self._taken, None
+        return taken
+
+    async def _may_take_over(self) -> bool:
+        """Returns whether the copy is to be taken over now; answers an operator if it cannot be."""
+        asked = self._answered is not None
         try:
-            found = await asyncio.to_thread(lease_of, self._place)
+            left_s = await asyncio.to_thread(
+                partial(self.copier.left_s, confirmed=self._confirmed, patient=not asked, wanted=asked)
+            )
+            self._lease_fault = ""
         except (BucketError, CopyError) as error:
-            self._answer(str(error))
+            self._lease_fault = f"This standby cannot take over: {error}"
+            self._answer(self._lease_fault)
             return False
-        if found is None:
-            self._answer(f"There is no copy at {self._place.shown} any more.")
-            return False
-        left_s = self._watch.left_s(*found)
-        if left_s == 0 or self._confirmed:
-            return True
         if left_s == float("inf"):
             self._answer(
-                "The primary has no lease that ends (--copy-lease): stop it, and say so with "
-                "--old-has-stopped."
+                "The primary's lease does not end by itself, and it does not hand over: stop it, and say so "
+                "with --old-has-stopped."
             )
-        return False
+        return left_s == 0 and (asked or self._settings.copy_takeover)
 
     def _answer(self, fault: str) -> None:
         if self._answered is not None and not self._answered.done():
             self._answered.set_result(fault)
-        self._answered = self._confirmed = None
+        self._answered, self._confirmed = None, False
 
     async def _take_over(self, hide: Callable[[], None], publish: Callable[[], Awaitable[None]]) -> bool:
         hide()
         self._follower.remember()
-        copier = new_copier(
-            self._settings, self._place, self.store, self._clock, apply=self._follower.apply_group
-        )
+        begin = partial(self.copier.begin, confirmed=self._confirmed, patient=self._answered is None)
         try:
-            left_s = await asyncio.to_thread(copier.begin, confirmed=True)
+            left_s = await asyncio.to_thread(begin)
         except (BucketError, CopyError) as error:
-            self._fault = f"It could not take over: {error}"
-            self._answer(self._fault)
+            self._lease_fault = f"It could not take over: {error}"
+            self._answer(self._lease_fault)
+            left_s = LEASE_POLL_S
+        if left_s:  # a renewal came first, perhaps
             await publish()
             return False
-        assert not left_s
-        self.copier = copier
+        self.is_primary, self._taken = True, self.copier
         await self.store.close()
         _log.warning("this server has taken over: it is the primary now")
         self._answer("")
         return True
 
 
-async def open_standby(settings: ServerSettings, clock: Clock, progress: Callable[[str], None]) -> Standby:
-    """Restores the copy into an empty data directory, and opens it. Raises SettingsError, StorageError."""
+async def open_standby(
+    settings: ServerSettings, clock: Clock, address: str, progress: Callable[[str], None]
+) -> Standby:
+    """Restores the copy into an empty data directory, and opens it. address: for people.
+
+    Raises SettingsError, StorageError.
+    """
     place = place_of(settings.follow, settings.s3_endpoint)
     directory = settings.where.directory
     try:
@@ -202,7 +213,9 @@ async def open_standby(settings: ServerSettings, clock: Clock, progress: Callabl
             progress(f"restoring {place.shown} into {directory}")
             await asyncio.to_thread(restore, place, directory)
         store = await asyncio.to_thread(open_following, directory)
-        return Standby(settings, clock, place, Follower(place, directory, store, clock))
+        follower = Follower(place, directory, store, clock)
+        copier = new_copier(settings, place, store, clock, address, apply=follower.apply_group)
+        return Standby(settings, copier, follower)
     except CopyError as error:
         raise SettingsError(str(error)) from error
     except BucketError as error:

@@ -1,8 +1,9 @@
 """Writes a copy: reads the store's log as far as it is synced, and stores it as segments, in order.
 
-One thread calls `step` again and again; with `sync` the thread of the store's syncs calls `ship` too, before
-it answers. A segment is kept until it is known to be stored, and a put that fails is repeated with the same
-bytes: so an answer that is lost changes nothing. While the bucket is away the log waits on the disk.
+One thread calls `step` again and again, another one keeps the lease; with `sync` the thread of the store's
+syncs calls `ship` too, before it answers. A segment is kept until it is known to be stored, and a put that
+fails is repeated with the same bytes: so an answer that is lost changes nothing. While the bucket is away the
+log waits on the disk.
 """
 
 from __future__ import annotations
@@ -11,52 +12,46 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from faradisc.clock import Clock, Entropy, monotonic_s
+from faradisc.engine.copying.ends import CopyEnd
 from faradisc.engine.copying.format import (
-    CopyDamaged,
     CopyError,
     CopyGroup,
+    CopyLease,
     CopySegment,
-    CopySnapshot,
-    packed,
     segment_bytes,
     segment_name,
 )
-from faradisc.engine.copying.lease import LapseWatch, TakenOver, Tenure, lease_of
+from faradisc.engine.copying.lease import (
+    BEATS,
+    NOTE_EVERY_S,
+    LapseWatch,
+    TakenOver,
+    Tenure,
+    change,
+    lease_of,
+    require_conditions,
+)
 from faradisc.engine.copying.place import CopyPlace, Span
-from faradisc.engine.copying.points import CopyPoint, CopyStatus, known_point, remember
-from faradisc.engine.copying.snapshots import SnapshotWriter, expire
+from faradisc.engine.copying.points import (
+    CopyPoint,
+    CopyStatus,
+    KnownLease,
+    known_lease,
+    known_point,
+    remember,
+)
+from faradisc.engine.copying.snapshots import CopySource, Snapshots
 from faradisc.engine.objects.api import ABSENT, BucketError, PutRefused
 from faradisc.storage.api import Fenced, IOFailed
-from faradisc.storage.rocks_files import ROCKS_DIRECTORY
-from faradisc.storage.rocks_log import LogGone, LogReader
 
-if TYPE_CHECKING:
-    from rocksdict import RdictIter
-
-SEGMENT_BYTES = 4 << 20
 SEGMENTS_PER_STEP = 16
 RETRY_S = 0.5
 KNOWN_EVERY_S = 10.0
 TIDY_EVERY_S = 60.0
-MERGED_SPANS = 64
-"""Segments that become one."""
-SNAPSHOT_BYTES_MIN = 64 << 20
-"""Of commits since the last snapshot, or as much as that had, before the next."""
-SNAPSHOT_EVERY_S = 86_400.0
-
+FOREVER_S = float("inf")
 _log = logging.getLogger(__name__)
-
-
-class CopySource(Protocol):
-    """What of a store is copied (storage/rocks.py)."""
-
-    @property
-    def synced_sequence(self) -> int: ...
-
-    def numbered_iterator(self) -> tuple[int, RdictIter]: ...
 
 
 class Copier:
@@ -86,50 +81,55 @@ class Copier:
         self.source = source
         self._clock = clock
         self._entropy = entropy
-        self._keep_s = keep_s
         self._sync = sync
-        self._apply = apply
+        self._is_standby = apply is not None
         self._monotonic = monotonic
-        self.tenure = Tenure(place, entropy.token_bytes(8).hex(), server, lease_s, monotonic)
+        holder = entropy.token_bytes(8).hex()
+        self.tenure = Tenure(place, holder, lease_s, monotonic, self._remember_lease, server=server)
         self.is_begun = False
         self._watch = LapseWatch(monotonic)
+        self._noted_s, self._notes = -NOTE_EVERY_S, 0
         self._lock = threading.Lock()
         """Held while a segment is made and stored."""
         self._stopping = threading.Event()
         self._wait = wait or self._stopping.wait
-        self._end = CopyPoint("", 0, 0, "")
-        self._known: CopyPoint | None = None
-        self._reader = LogReader(directory / ROCKS_DIRECTORY, 0)
+        self._end = CopyEnd(place, directory, apply)
+        self._known: tuple[CopyPoint, bool] | None = None
+        """What the directory knows: the end of the copy, and whether another server may take the lease."""
+        self._knowing = threading.Lock()
+        self._ends = False
         self._pending: tuple[CopyGroup, bytes] | None = None
         """The group that is being stored, and its segment."""
         self._began = False
         """Whether a group of this term is stored."""
-        self._time_ns = 0
         self._caught_up_ns = clock.now_ns()
-        self._writer: SnapshotWriter | None = None
-        self._snapshot: CopySnapshot | None = None
-        """The newest complete one."""
-        self._wants_snapshot = False
-        self._bytes_since = 0
+        self._snapshots = Snapshots(place, clock, keep_s)
         self._remembered_s = self._tidied_s = monotonic()
         self._stored_ns = self._stored_bytes = 0
-        self._fault = ""
+        self._fault = self._lease_fault = ""
 
     # --- Start -----------------------------------------------------------------------------------
 
-    def begin(self, *, confirmed: bool = False) -> float:
-        """Takes the lease, and finds where to continue. Returns 0, or the seconds after which the lease that
-        somebody else has may have ended: then it is called again, as after a BucketError.
+    def needs_bucket(self) -> bool:
+        """Whether this directory's server may answer nothing before it has the lease: another server may
+        have taken it. Raises CopyError."""
+        lease = known_lease(self._directory)
+        return self._sync or lease.ends or (known_point(self._directory) is not None and not lease.holder)
 
-        confirmed: the holder is known to have stopped.
+    def begin(self, *, confirmed: bool = False, patient: bool = False) -> float:
+        """Takes the lease, and finds where to continue. Returns 0, or the seconds after which the lease that
+        another server has may have ended: then it is called again, as after a BucketError.
+
+        confirmed, patient: as of `left_s`.
 
         Raises CopyError when the place cannot be this directory's copy; BucketError. Nothing is overwritten.
         """
         known, self._pending = known_point(self._directory), None
+        self._caught_up_ns = known_lease(self._directory).caught_up_ns or self._caught_up_ns
         found = lease_of(self.place)
         if found is None:
-            if self._apply is not None:
-                raise CopyError(f"There is no copy at {self.place.shown} any more.")
+            if self._is_standby:
+                raise self._is_gone()
             if names := self.place.names(""):
                 raise CopyError(
                     f"{self.place.shown} has other objects ({names[0]}) and no copy: choose an empty prefix."
@@ -137,8 +137,9 @@ class Copier:
             if known is None or known.number:
                 known = CopyPoint(self._entropy.token_bytes(16).hex(), 0, -1, "")
                 remember(self._directory, known)  # first: a crash after the lease leaves a copy that is known
-            self._end = known
+            self._end.begin(known)
             self.tenure.begin(known.copy)
+            self._require_conditions()
         else:
             lease, tag = found
             if known is None or known.copy != lease.copy:
@@ -146,75 +147,77 @@ class Copier:
                     f"{self.place.shown} has the copy of another data directory: `faradisc restore-copy "
                     f"{self.place.shown} DIRECTORY` restores it, and other data need another prefix."
                 )
-            if not confirmed and lease.holder != self.tenure.holder and (lease.lease_s or self._apply):
-                left_s = self._watch.left_s(lease, tag)
-                if left_s > 0:
-                    return left_s
-            self._end = known
-            self._find_end()
-            self.tenure.take(lease, tag)
-            remember(self._directory, self._end)
-            self._find_end()
-            snapshots = self.place.snapshots()
-            self._snapshot = snapshots[-1] if snapshots else None
-        self._wants_snapshot = self._snapshot is None
+            left_s = self._left_s(lease, tag, confirmed=confirmed, patient=patient)
+            if left_s > 0:
+                return left_s
+            self._require_conditions()
+            self._end.begin(known)
+            self._end.find(self.source.synced_sequence)
+            if not self.tenure.take(lease, tag):  # perhaps by a note only
+                return self.begin(confirmed=confirmed, patient=patient)
+            self._remember_lease(ends=False)
+            self._end.find(self.source.synced_sequence)
+        self._snapshots.begin()
+        self._remember_lease(ends=False)
         self.ship(1)
         self.is_begun = True
         return 0.0
 
-    def _find_end(self) -> None:
-        """Follows the copy from where it is known to its end, and compares it with the log. Raises
-        CopyError."""
-        shown, known = self.place.shown, self._end
-        self._reader = LogReader(self._directory / ROCKS_DIRECTORY, known.sequence)
-        spans = self.place.spans()
-        if known.number and (not spans or spans[-1].last < known.number):
-            raise CopyDamaged(f"{shown} lacks segments that were stored: choose another prefix.")
-        for span in spans:
-            if span.last < max(known.number, 1):
-                continue
-            segment = self.place.segment(span)
-            for group, commits in zip(segment.groups, segment.commits, strict=True):
-                if group.number == known.number and group.chain != known.chain:
-                    raise self._other_history()
-                if group.number > self._end.number:
-                    self._agree(segment, group, commits)
+    def _require_conditions(self) -> None:
+        if self.tenure.lease_s or self._sync:
+            require_conditions(self.place)
 
-    def _agree(self, segment: CopySegment, group: CopyGroup, commits: bytes) -> None:
-        """Takes a group of the copy as its next one, if it is of this directory's log. Raises CopyError."""
-        if group.number != self._end.number + 1:
-            raise CopyDamaged(f"{self.place.shown} lacks the segment of group {self._end.number + 1}.")
-        if segment.copy != self._end.copy:
-            raise self._other_history()
-        if self._apply is not None:
-            self._apply(group, commits)
-            self._accept(group)
-            return
-        if group.last > self.source.synced_sequence:
-            raise self._other_history()
-        if group.restart:
-            self._reader = LogReader(self._directory / ROCKS_DIRECTORY, group.first - 1)
-        try:
-            own = []
-            while self._reader.after < group.last:
-                own += self._reader.read(group.last, SEGMENT_BYTES)
-        except LogGone:
-            raise self._other_history() from None
-        if packed(own) != commits:
-            raise self._other_history()
-        self._accept(group)
+    def _is_gone(self) -> CopyError:
+        return CopyError(f"There is no copy at {self.place.shown} any more.")
 
-    def _accept(self, group: CopyGroup) -> None:
-        self._time_ns = max(self._time_ns, group.time_ns)
-        self._end = self._end.after(group)
-        if self._apply is not None:
-            self._reader = LogReader(self._directory / ROCKS_DIRECTORY, self._end.sequence)
+    def left_s(self, *, confirmed: bool = False, patient: bool = False, wanted: bool = False) -> float:
+        """Returns the seconds after which the lease may be taken, if its holder does not renew it: 0 now,
+        infinity if it does not end by itself. Leaves a note for the holder. Raises CopyError, BucketError.
 
-    def _other_history(self) -> CopyError:
-        return CopyError(
-            f"{self.place.shown} has commits that {self._directory} does not have: another server has "
-            "continued it. Restore it with `faradisc restore-copy`, or choose another prefix."
-        )
+        confirmed: the holder is known to have stopped. patient: one that has stopped gets the time of the
+        lease to start again. wanted: the holder is asked to hand over.
+        """
+        found = lease_of(self.place)
+        if found is None:
+            raise self._is_gone()
+        return self._left_s(*found, confirmed=confirmed, patient=patient, wanted=wanted)
+
+    def _left_s(
+        self, lease: CopyLease, tag: str, *, confirmed: bool, patient: bool, wanted: bool = False
+    ) -> float:
+        left_s = self._watch.left_s(lease)
+        own = "" if self._is_standby else known_lease(self._directory).holder
+        if lease.holder in ("", self.tenure.holder, own):  # no process of this directory's runs but this
+            return left_s if patient else 0.0
+        # To serve a restored directory says that the server that it was copied from has gone.
+        may_take = confirmed or not self._is_standby
+        if not lease.lease_s:
+            return 0.0 if may_take else FOREVER_S
+        if self._watch.is_renewed and not self._is_standby:
+            where = f" at {lease.server}" if lease.server else ""
+            self.leave()
+            raise CopyError(
+                f"Another server{where} writes the copy at {self.place.shown}, and renews its lease: stop it "
+                "first, or choose another prefix."
+            )
+        if left_s == 0 and (lease.ends or may_take):
+            return 0.0
+        self._note(lease, tag, wanted)
+        return left_s or FOREVER_S
+
+    def _note(self, lease: CopyLease, tag: str, wanted: bool) -> None:
+        now_s, holder = self._monotonic(), self.tenure.holder
+        if wanted and lease.wanted != holder:
+            change(self.place, lease, tag, wanted=holder)
+        elif not lease.waiting or now_s >= self._noted_s + NOTE_EVERY_S:
+            self._noted_s, self._notes = now_s, self._notes + 1
+            change(self.place, lease, tag, waiting=f"{holder} {self._notes}")
+
+    def leave(self) -> None:
+        """Takes back the note that this server waits. Raises CopyError, BucketError."""
+        found = lease_of(self.place)
+        if found is not None and found[0].waiting.startswith(self.tenure.holder):
+            change(self.place, *found, waiting="")
 
     # --- Segments --------------------------------------------------------------------------------
 
@@ -229,7 +232,7 @@ class Copier:
                     raise TakenOver(self.tenure.lost)
                 if self._pending is None:
                     read_ns, upto = self._clock.now_ns(), self.source.synced_sequence
-                    if self._end.sequence >= upto and self._began:
+                    if self._end.point.sequence >= upto and self._began:
                         self._caught_up_ns = read_ns
                         return True
                     self._pending = self._next(upto)
@@ -237,24 +240,11 @@ class Copier:
         return False
 
     def _next(self, upto: int) -> tuple[CopyGroup, bytes]:
-        commits, restart, first = b"", self._end.number == 0, self._end.sequence + 1
-        last = first - 1
-        if not restart and last < upto:
-            try:
-                read = self._reader.read(upto, SEGMENT_BYTES)
-                commits, last = packed(read), self._reader.after
-            except LogGone:
-                restart = True
-                _log.warning("the log does not reach back to the end of the copy: a new snapshot follows")
-        if restart:
-            first, last = upto + 1, upto
-            self._reader = LogReader(self._directory / ROCKS_DIRECTORY, upto)
-            self.release()
-            self._wants_snapshot = True
-        self._time_ns = max(self._time_ns, self._clock.now_ns())
-        group = CopyGroup(self._end.number + 1, self.tenure.term, first, last, self._time_ns, restart)
-        group = group.linked(self._end.chain, commits)
-        return group, segment_bytes(CopySegment(self._end.copy, self._end.chain, (group,), (commits,)))
+        point = self._end.point
+        group, commits = self._end.next_group(upto, self.tenure.term, self._clock.now_ns())
+        if group.restart:
+            self._snapshots.want()
+        return group, segment_bytes(CopySegment(point.copy, point.chain, (group,), (commits,)))
 
     def _store(self, group: CopyGroup, content: bytes) -> None:
         name = segment_name(group.number, group.number)
@@ -268,43 +258,73 @@ class Copier:
                     raise TakenOver(self.tenure.lost) from None
                 segment = self.place.segment(Span(group.number, group.number, name))
                 if segment.groups[0].term >= self.tenure.term:
-                    raise self._other_history() from None
+                    raise self._end.other_history() from None
                 # Of this directory's process before, which had sent it when it was killed.
-                self._reader = LogReader(self._directory / ROCKS_DIRECTORY, self._end.sequence)
-                self._agree(segment, segment.groups[0], segment.commits[0])
+                self._end.read_again()
+                synced = self.source.synced_sequence
+                self._end.agree(segment, segment.groups[0], segment.commits[0], synced)
                 return
         self._pending = None
         self._began = True
-        self._end = self._end.after(group)
+        self._end.accept(group)
         self._stored_ns = self._clock.now_ns()
         self._stored_bytes += len(content)
-        self._bytes_since += group.size
+        self._snapshots.added(group.size)
 
     def after_sync(self, sequence: int) -> None:
-        """The store's `after_sync`: raises Fenced when nothing may be acknowledged; with `sync` waits until
-        the copy has it."""
-        while self._sync and self._end.sequence < sequence:
+        """The store's `after_sync`: returns when what is synced may be answered: with `sync` the copy has it,
+        and this server holds the lease. Raises Fenced when nothing may be answered any more."""
+        while True:
             try:
-                self.ship()
+                if self._sync and self._end.point.sequence < sequence:
+                    self.ship()
+                if self.tenure.lost:
+                    raise Fenced(self.tenure.lost)
+                if self.tenure.holds():
+                    return
             except (BucketError, OSError) as error:
                 self._fault = f"{self.place.shown} cannot be written: {error}."
-                if not self.tenure.holds():
-                    break
-                self._wait(RETRY_S)
-                if self._stopping.is_set():
-                    raise IOFailed("The server stops before the copy has the commit.") from error
             except CopyError as error:
                 raise Fenced(str(error)) from error
-        if not self.tenure.holds():
-            ended = f"The lease of {self.place.shown} has ended, as it could not be renewed."
-            raise Fenced(self.tenure.lost or ended)
+            if self._stopping.is_set():
+                raise IOFailed("The server stops before it may answer the commit.")
+            self._wait(RETRY_S)
 
-    # --- The thread ------------------------------------------------------------------------------
+    def require_lease(self) -> None:
+        """Called with an answer that was made, before it is sent: a newer primary may have written what a
+        read should show. Raises Fenced."""
+        if not self.tenure.holds():
+            raise Fenced(self.tenure.lost or self._lapsed)
+
+    @property
+    def _lapsed(self) -> str:
+        return (
+            f"The lease of {self.place.shown} has ended: another server may take over, so nothing is "
+            "answered until it is renewed."
+        )
+
+    # --- The threads -----------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Copies until `stop`, or until this server may not acknowledge any more, in a thread of its own."""
-        while not self._stopping.is_set() and (not self.is_begun or self.tenure.holds()):
+        """Copies until `stop`, or until this server may not answer any more, in a thread of its own."""
+        while not self._stopping.is_set() and not self.tenure.lost:
             self._wait(self.step())
+
+    def run_lease(self) -> None:
+        """Keeps the lease as long, in another thread, so that no large object delays a renewal."""
+        while not self._stopping.is_set() and not self.tenure.lost:
+            self.keep()
+            self._wait(min(RETRY_S, self.tenure.lease_s / BEATS / 2))
+
+    def keep(self) -> None:
+        """Renews the lease, or looks at it, if that is due. Raises nothing of the bucket's."""
+        try:
+            self.tenure.keep()
+            self._lease_fault = ""
+        except (BucketError, OSError) as error:
+            self._lease_fault = f"The lease of {self.place.shown} cannot be read or renewed: {error}."
+        except CopyError as error:
+            self.tenure.lose(str(error))
 
     @property
     def is_stopping(self) -> bool:
@@ -316,22 +336,22 @@ class Copier:
 
     def release(self) -> None:
         """Ends the snapshot, so that the store can be closed. `run` has ended, or calls this."""
-        if self._writer is not None:
-            self._writer.release()
-        self._writer = None
+        self._snapshots.release()
 
     def step(self) -> float:
         """Does what is due. Returns the seconds to the next step. Raises nothing of the bucket's."""
         try:
             if not self.is_begun and self.begin() > 0:
-                return RETRY_S
-            self.tenure.keep()
+                raise TakenOver(f"Another server has taken over the copy at {self.place.shown}.")
+            if self.tenure.wanted:
+                return self._hand_over()
             everything = self.ship(SEGMENTS_PER_STEP)
-            busy = not everything or self._snapshot_step()
+            busy = not everything or self._snapshots.step(self.source, self._end)
             self._tidy()
         except (BucketError, OSError) as error:
             if not self._fault:
-                _log.warning("the copy waits: %s cannot be written: %s", self.place.shown, error)
+                # As text: whoever keeps the error keeps the snapshot's iterator, and the store stays open.
+                _log.warning("the copy waits: %s cannot be written: %s", self.place.shown, str(error))
             self._fault = f"{self.place.shown} cannot be written: {error}."
             return RETRY_S
         except CopyError as error:
@@ -343,6 +363,15 @@ class Copier:
         self._fault = ""
         return 0.0 if busy else self.lag_s / 2
 
+    def _hand_over(self) -> float:
+        """Answers nothing more, stores the rest, and gives the lease to who wants it."""
+        self.tenure.hand_over()
+        if self.ship(SEGMENTS_PER_STEP):
+            self._remember()
+            self.tenure.release()
+            self.tenure.lose(f"The copy at {self.place.shown} was handed over to another server.")
+        return 0.0
+
     def finish(self) -> None:
         """Stores the rest and gives the lease back, after the store was closed.
 
@@ -353,48 +382,21 @@ class Copier:
             self.tenure.release()
 
     def status(self) -> CopyStatus:
-        behind = self._end.sequence < self.source.synced_sequence
+        newest, lease = self._snapshots.newest, self.tenure.lease
+        behind = self._end.point.sequence < self.source.synced_sequence
+        lapsed = "" if self.tenure.holds() else self.tenure.lost or self._lapsed
         return CopyStatus(
             self.place.shown,
             max(self._clock.now_ns() - self._caught_up_ns, 0) / 1e9 if behind else 0.0,
-            self._end.number,
+            self._end.point.number,
             self._stored_ns,
             self._stored_bytes,
-            0 if self._snapshot is None else self._snapshot.time_ns,
-            self._fault,
+            0 if newest is None else newest.time_ns,
+            lapsed or self._fault or self._lease_fault,
+            lease.waiting if lease is not None and lease.ends else "",
         )
 
-    # --- Snapshots, and what can go --------------------------------------------------------------
-
-    def _snapshot_step(self) -> bool:
-        """Returns whether there is more to do at once."""
-        if self._writer is None:
-            if not self._wants_snapshot and not self._is_snapshot_due():
-                return False
-            self._writer = self._begun_snapshot()
-            self._bytes_since = 0
-        writer = self._writer
-        if self._end.sequence < writer.snapshot.sequence:
-            return True  # its last commits are not synced, or not stored yet
-        complete = writer.step()
-        if complete is not None and self._writer is writer:
-            self.release()
-            self._snapshot, self._wants_snapshot = complete, False
-        return True
-
-    def _begun_snapshot(self) -> SnapshotWriter:
-        sequence, iterator = self.source.numbered_iterator()
-        end, now_ns = self._end, self._clock.now_ns()
-        wanted = CopySnapshot(end.copy, sequence, end.number, end.chain, max(now_ns, self._time_ns))
-        return SnapshotWriter(self.place, wanted, iterator)
-
-    def _is_snapshot_due(self) -> bool:
-        last = self._snapshot
-        if last is None or not self._bytes_since:
-            return last is None
-        if self._bytes_since > max(SNAPSHOT_BYTES_MIN, sum(each.size for each in last.pieces)):
-            return True
-        return self._clock.now_ns() - last.time_ns > min(SNAPSHOT_EVERY_S, self._keep_s / 2) * 1e9
+    # --- What is known ---------------------------------------------------------------------------
 
     def _tidy(self) -> None:
         now_s = self._monotonic()
@@ -406,38 +408,24 @@ class Copier:
 
     def tidy(self) -> None:
         """Merges segments and removes what has expired. Raises CopyError, BucketError."""
-        self._merge()
-        writing = self._writer
-        before_ns = self._clock.now_ns() - int(self._keep_s * 1e9)
-        expire(self.place, before_ns, "" if writing is None else writing.snapshot.prefix)
-
-    def _merge(self) -> None:
-        """Makes one segment of many small ones, never of the newest. It is stored before they go."""
-        found = self.place.spans()
-        for name in {each.name for each in self.place.spans(every=True)} - {each.name for each in found}:
-            self.place.remove(name)  # a larger one has its groups
-        spans = [each for each in found[:-1] if each.first == each.last]
-        while len(spans) > MERGED_SPANS:
-            merged, spans = spans[:MERGED_SPANS], spans[MERGED_SPANS:]
-            segments = [self.place.segment(each) for each in merged]
-            first, last = merged[0].first, merged[-1].last
-            if last - first + 1 != len(merged):
-                continue  # others are between them
-            segment = CopySegment(
-                segments[0].copy,
-                segments[0].previous,
-                tuple(group for each in segments for group in each.groups),
-                tuple(commits for each in segments for commits in each.commits),
-            )
-            self.place.put(segment_name(first, last), segment_bytes(segment))
-            for each in merged:
-                self.place.remove(each.name)
+        self._snapshots.tidy()
 
     def _remember(self) -> None:
         """Records how far the copy is, after which earlier files of the log can go. Raises OSError."""
-        end = self._end
         self._remembered_s = self._monotonic()
-        if end != self._known:
-            remember(self._directory, end)
-            self._known = end
-            self._reader.forget()
+        if self._write_known():
+            self._end.forget()
+
+    def _remember_lease(self, ends: bool) -> None:
+        """Raises OSError."""
+        self._ends = ends
+        self._write_known()
+
+    def _write_known(self) -> bool:
+        with self._knowing:
+            known = self._end.point, self._ends
+            if known == self._known:
+                return False
+            remember(self._directory, known[0], KnownLease(self.tenure.holder, known[1], self._caught_up_ns))
+            self._known = known
+            return True

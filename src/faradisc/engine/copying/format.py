@@ -161,11 +161,17 @@ class CopyLease:
     """Identity of the server, anew at each start; "": it has stopped and given the lease back."""
     term: int
     lease_s: float
-    """The holder acknowledges nothing later than this after a renewal; 0: the lease does not end itself."""
+    """Time of the lease, in seconds; 0: it never ends by itself, and its holder takes no notes."""
     beat: int
     """Counts the renewals, so that no two contents are equal."""
     server: str = ""
-    """Where it is, for people."""
+    """Where the holder is, for people."""
+    ends: bool = False
+    """Whether the holder answers nothing later than `lease_s` after a renewal."""
+    waiting: str = ""
+    """Note of another server that waits for its end: the holder lets it end, and renews it; "": none."""
+    wanted: str = ""
+    """Note of a server that an operator wants to take over: the holder gives the lease back; "": none."""
     format: int = COPY_FORMAT
 
     def to_bytes(self) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import orjson
@@ -27,19 +27,51 @@ class CopyPoint:
         return CopyPoint(self.copy, group.number, group.last, group.chain)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownLease:
+    """What a data directory knows of the lease that its server had last, and of the copy's age."""
+
+    holder: str = ""
+    """Identity under which it had the lease; "": none, or in another directory."""
+    ends: bool = False
+    """Whether another server may have taken it since, as it ends by itself or was given back."""
+    caught_up_ns: int = 0
+    """When the copy had everything that was synced; 0: not known."""
+
+
 def known_point(directory: Path) -> CopyPoint | None:
     """Returns the point up to which a data directory is known to agree with its copy. Raises CopyError."""
+    found = _known(directory)
+    return None if found is None else found[0]
+
+
+def known_lease(directory: Path) -> KnownLease:
+    """Raises CopyError."""
+    found = _known(directory)
+    return KnownLease() if found is None else found[1]
+
+
+def _known(directory: Path) -> tuple[CopyPoint, KnownLease] | None:
+    path = directory / STATE_FILE
     try:
-        return CopyPoint(**orjson.loads((directory / STATE_FILE).read_bytes()))
+        found = orjson.loads(path.read_bytes())
+        point = CopyPoint(**{each.name: found[each.name] for each in fields(CopyPoint)})
+        # A copy of the directory has another number of its own: the server of the first one may run.
+        is_own = found.get("inode") == directory.stat().st_ino
+        holder = found.get("holder", "") if is_own else ""
+        return point, KnownLease(holder, bool(found.get("ends")), found.get("caught_up_ns", 0))
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, OSError) as error:
-        raise CopyError(f"{directory / STATE_FILE} cannot be read: {error}.") from None
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise CopyError(f"{path} cannot be read: {error}.") from None
 
 
-def remember(directory: Path, point: CopyPoint) -> None:
-    """Raises OSError."""
-    replace_file(directory / STATE_FILE, orjson.dumps(asdict(point)) + b"\n")
+def remember(directory: Path, point: CopyPoint, lease: KnownLease | None = None) -> None:
+    """lease: that this process has. Raises OSError."""
+    kept = asdict(point)
+    if lease is not None:
+        kept |= {**asdict(lease), "inode": directory.stat().st_ino}
+    replace_file(directory / STATE_FILE, orjson.dumps(kept) + b"\n")
 
 
 @dataclass(slots=True)
@@ -59,3 +91,5 @@ class CopyStatus:
     """Of the newest complete snapshot; 0: there is none."""
     fault: str
     """What is wrong now, in a sentence; ""."""
+    waiting: str = ""
+    """Who waits for the end of this server's lease; "" nobody: it answers whatever the bucket does."""

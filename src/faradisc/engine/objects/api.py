@@ -63,6 +63,12 @@ class PutRefused(BucketError):
     code = "S3PreconditionFailed"
 
 
+class BucketUnable(BucketError):
+    """An endpoint that lacks what was asked for."""
+
+    code = "S3NotImplemented"
+
+
 class BucketFailed(BucketError):
     """Any other error: a full disk, an endpoint that does not answer."""
 

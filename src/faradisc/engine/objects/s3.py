@@ -20,6 +20,7 @@ from faradisc.engine.objects.api import (
     BucketDenied,
     BucketError,
     BucketFailed,
+    BucketUnable,
     Draft,
     InvalidKey,
     Listing,
@@ -43,6 +44,8 @@ _CODES: dict[str, type[BucketError]] = {
     "PreconditionFailed": PutRefused,
     "412": PutRefused,
     "ConditionalRequestConflict": PutRefused,
+    "NotImplemented": BucketUnable,
+    "501": BucketUnable,
 }
 
 
