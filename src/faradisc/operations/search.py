@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity import units
 from faradisc.engine.tables.definition import invalid
@@ -28,14 +28,9 @@ from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Call
 from faradisc.storage.api import RowReads
 
-
-class Shows(Protocol):
-    """The returned attributes: a projection, or the columns of a SELECT."""
-
-    @property
-    def top_level(self) -> frozenset[str]: ...
-
-    def apply(self, item: Item) -> Item: ...
+if TYPE_CHECKING:
+    from faradisc.language.expressions.projection import Projection
+    from faradisc.language.partiql.columns import Columns
 
 
 @dataclass(slots=True)
@@ -48,7 +43,7 @@ class Search:
     index: Index | None
     key_ranges: Sequence[KeyRange]
     condition: Condition | None
-    projection: Shows | None
+    projection: Projection | Columns | None
     consistent: bool
     limit: int | None
     reverse: bool
@@ -100,7 +95,7 @@ def find_index(table: Table, request: Mapping[str, Any], operation: str) -> Inde
 def needs_items(
     request: Mapping[str, Any],
     index: Index | None,
-    projection: Shows | None,
+    projection: Projection | Columns | None,
     condition: Condition | None,
 ) -> bool:
     """Whether attributes of a local index must be read from its table.

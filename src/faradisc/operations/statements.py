@@ -195,30 +195,22 @@ def _find_table(backend: Backend, call: Call, statement: Statement) -> Table | N
 # --- Writes --------------------------------------------------------------------------------------
 
 
-class _Guard:
-    """The condition of a write."""
-
-    __slots__ = ("matches",)
-
-    def __init__(self, matches: Callable[[Item], bool]) -> None:
-        self.matches = matches
+_ABSENT = Condition(lambda item: not item)
+_PRESENT = Condition(bool)
 
 
-_ABSENT = _Guard(lambda item: not item)
-
-
-def _present_and(condition: Condition | None) -> _Guard:
+def _present_and(condition: Condition | None) -> Condition:
     if condition is None:
-        return _Guard(bool)
+        return _PRESENT
     matches = condition.matches
-    return _Guard(lambda item: bool(item) and matches(item))
+    return Condition(lambda item: bool(item) and matches(item))
 
 
-def _absent_or(condition: Condition | None) -> _Guard | None:
+def _absent_or(condition: Condition | None) -> Condition | None:
     if condition is None:
         return None
     matches = condition.matches
-    return _Guard(lambda item: not item or matches(item))
+    return Condition(lambda item: not item or matches(item))
 
 
 @dataclass(slots=True)

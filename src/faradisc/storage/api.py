@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from faradisc import errors
 
@@ -125,6 +125,14 @@ class Conflict:
     part: Part
     key: bytes
     found: int
+
+
+class GetOptions(TypedDict, total=False):
+    """How `RowReads.get` reads, for those that pass it on."""
+
+    for_update: bool
+    stale_ok: bool
+    epoch: int | None
 
 
 class RowReads(Protocol):

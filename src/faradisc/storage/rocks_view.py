@@ -13,11 +13,21 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 from rocksdict import Rdict, RdictIter, ReadOptions
 
-from faradisc.storage.api import PART_BYTES_MAX, Closed, Corruption, Epochs, IOFailed, Keys, Part, Row
+from faradisc.storage.api import (
+    PART_BYTES_MAX,
+    Closed,
+    Corruption,
+    Epochs,
+    GetOptions,
+    IOFailed,
+    Keys,
+    Part,
+    Row,
+)
 from faradisc.storage.rocks_files import translated
 
 ROW, LOG, STATE = b"r", b"l", b"s"
@@ -276,15 +286,7 @@ class RocksSnapshot(RocksReader):
     def _check_ended(self, lo: bytes, hi: bytes, reverse: bool) -> None:
         """Does nothing: `_scan` raises errors itself."""
 
-    async def get(
-        self,
-        part: Part,
-        keys: Sequence[bytes],
-        *,
-        for_update: bool = False,
-        stale_ok: bool = False,
-        epoch: int | None = None,
-    ) -> list[Row | None]:
+    async def get(self, part: Part, keys: Sequence[bytes], **_: Unpack[GetOptions]) -> list[Row | None]:
         prefix = self._part(part).rows
         return [self._read_row(prefix + key) for key in keys]
 

@@ -32,7 +32,7 @@ from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.objects.api import BucketError, ObjectStorage, access_of
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.change import Change, ConditionFailed, Matches, Outcome, evaluate
+from faradisc.engine.tables.change import Change, ConditionFailed, Outcome, evaluate
 from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.images import read_images
 from faradisc.engine.tables.table import Table
@@ -41,7 +41,7 @@ from faradisc.errors import (
     ResourceNotFoundException,
     ValidationException,
 )
-from faradisc.language.expressions import bind_condition
+from faradisc.language.expressions import Condition, bind_condition
 from faradisc.language.expressions.clauses import placeholders_of
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.values.checks import Wording, check_value
@@ -71,7 +71,7 @@ def change_of(record: dict[str, Any], table: Table) -> Change:
     return Change(table, item, item, _condition(record))
 
 
-def _condition(record: dict[str, Any]) -> Matches | None:
+def _condition(record: dict[str, Any]) -> Condition | None:
     for member, kind in _JSON_TYPES.items():
         if member in record and type(record[member]) is not kind:
             raise ValidationException(f"{member} has the wrong JSON type")

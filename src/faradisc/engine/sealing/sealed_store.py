@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from faradisc import errors
 from faradisc.engine.sealing.sealer import OVERHEAD_BYTES, KeyDenied, Sealer
 from faradisc.engine.sealing.sealers import Sealers
-from faradisc.storage.api import Batch, Conflict, Epochs, Keys, Part, ReadOnlyStore, Row, Store
+from faradisc.storage.api import Batch, Conflict, Epochs, GetOptions, Keys, Part, ReadOnlyStore, Row, Store
 
 _Rows = Coroutine[Any, Any, list[Row | None]]
 _Pairs = Coroutine[Any, Any, list[tuple[bytes, Row]]]
@@ -30,16 +30,8 @@ class SealedView:
         self._sealers = sealers
         self._by_resource = sealers.by_resource
 
-    def get(
-        self,
-        part: Part,
-        keys: Sequence[bytes],
-        *,
-        for_update: bool = False,
-        stale_ok: bool = False,
-        epoch: int | None = None,
-    ) -> _Rows:
-        rows = self._reads.get(part, keys, for_update=for_update, stale_ok=stale_ok, epoch=epoch)
+    def get(self, part: Part, keys: Sequence[bytes], **options: Unpack[GetOptions]) -> _Rows:
+        rows = self._reads.get(part, keys, **options)
         sealer = self._by_resource.get(part[:4])
         return rows if sealer is None else self._opened(sealer, part, keys, rows)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
 from faradisc.engine.tables.indexes import EntryChange, entry_change
@@ -25,14 +25,11 @@ from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import changed_item_size, item_size
 from faradisc.storage.api import Row
 
+if TYPE_CHECKING:
+    from faradisc.language.expressions.condition import Condition
+
 PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
-
-
-class Matches(Protocol):
-    """A bound condition; see language/expressions/condition.py."""
-
-    def matches(self, item: Item) -> bool: ...
 
 
 class Image:
@@ -67,7 +64,7 @@ class Change:
     new: Item | Callable[[Image], Item | None] | None
     """The new item, or a function that returns it for an image and may raise ValidationException; None
     deletes the item."""
-    condition: Matches | None = None
+    condition: Condition | None = None
     too_large: str = PUT_TOO_LARGE
     """Message for an item above 400 KB."""
     written: frozenset[str] | None = None

@@ -24,13 +24,14 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from random import Random
+from typing import Unpack
 from weakref import WeakValueDictionary
 
 from faradisc.clock import Clock
 from faradisc.engine.tables.derived import WrittenItem
 from faradisc.model.codec import item_record
 from faradisc.model.values.size import item_size
-from faradisc.storage.api import Part, Row, RowReads
+from faradisc.storage.api import GetOptions, Part, Row, RowReads
 from faradisc.storage.ordered import OrderedKeys
 
 LAG_MS_MAX = 86_400_000
@@ -258,16 +259,8 @@ class LateView:
         self._images = images
         self._at_ns = at_ns
 
-    async def get(
-        self,
-        part: Part,
-        keys: Sequence[bytes],
-        *,
-        for_update: bool = False,
-        stale_ok: bool = False,
-        epoch: int | None = None,
-    ) -> list[Row | None]:
-        rows = await self._store.get(part, keys, for_update=for_update, stale_ok=stale_ok, epoch=epoch)
+    async def get(self, part: Part, keys: Sequence[bytes], **options: Unpack[GetOptions]) -> list[Row | None]:
+        rows = await self._store.get(part, keys, **options)
         # After the read: what was written since is kept too, and what was read is what it replaced.
         for position, (key, row) in enumerate(zip(keys, rows, strict=True)):
             present = None if row is None else row[1]

@@ -11,11 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity import units
 from faradisc.capacity.throttle import Throttled
-from faradisc.engine.tables.change import Matches
 from faradisc.engine.tables.charging import charge_read
 from faradisc.engine.tables.paging import KeyRange, PageUsage
 from faradisc.engine.tables.table import Table
@@ -23,6 +22,11 @@ from faradisc.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import RowReads
+
+if TYPE_CHECKING:
+    from faradisc.language.expressions.condition import Condition
+    from faradisc.language.expressions.projection import Projection
+    from faradisc.language.partiql.columns import Columns
 
 ROWS_PER_READ_MAX = 4096
 
@@ -92,12 +96,8 @@ async def read_page(
     return page
 
 
-class Projects(Protocol):
-    def apply(self, item: Item) -> Item: ...
-
-
 def shape_items(
-    records: Sequence[bytes], condition: Matches | None, projection: Projects | None
+    records: Sequence[bytes], condition: Condition | None, projection: Projection | Columns | None
 ) -> list[Any]:
     """Returns the items that match the condition, projected; as JSON text where no item must be decoded."""
     if condition is None and projection is None:

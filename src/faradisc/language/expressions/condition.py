@@ -51,12 +51,17 @@ ConditionKind: TypeAlias = Literal["ConditionExpression", "FilterExpression"]
 _NONE: frozenset[str] = frozenset()
 
 
+_UNBOUND = Placeholders(None, None)
+
+
 class Condition:
     """A bound condition. `matches` tests an item; {} stands for an absent one."""
 
     __slots__ = ("_paths", "_placeholders", "matches")
 
-    def __init__(self, matches: Test, paths: tuple[Path, ...], placeholders: Placeholders) -> None:
+    def __init__(
+        self, matches: Test, paths: tuple[Path, ...] = (), placeholders: Placeholders = _UNBOUND
+    ) -> None:
         self.matches: Callable[[Item], bool] = matches
         self._paths = paths
         self._placeholders = placeholders
