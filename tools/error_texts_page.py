@@ -243,7 +243,7 @@ OPENINGS = {"invalid": "One or more parameter values were invalid: "}
 """The prefix that such a function puts before its argument."""
 
 MAKERS = {"invalid": "ValidationException", "_reject": "SerializationException"}
-"""Functions that return an error: engine/tables/definition.py, protocol/serialization.py."""
+"""Functions that return an error: errors.py, protocol/serialization.py."""
 
 
 def _constants() -> dict[str, str | None]:

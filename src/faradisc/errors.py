@@ -68,6 +68,11 @@ class ValidationException(ApiError):
     namespace = VALIDATE
 
 
+def invalid(text: str) -> ValidationException:
+    """Returns the error with the opening that most texts of parameter values have."""
+    return ValidationException("One or more parameter values were invalid: " + text)
+
+
 INVALID_START = "The provided starting key is invalid"
 ONLY_OLD_VALUES = "ReturnValues can only be ALL_OLD or NONE"
 """Of PutItem and DeleteItem."""

@@ -25,6 +25,7 @@ from faradisc.engine.kinesis.delivery import KinesisDelivery
 from faradisc.engine.replication.group import Replicas
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.counted_sizes import CountedSizes
+from faradisc.engine.tables.names import table_not_found
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.tables import Tables
 from faradisc.engine.throughput.table_usage import RequestTime
@@ -34,7 +35,6 @@ from faradisc.errors import (
     ApiError,
     RequestRuleError,
     StorageError,
-    TableNotFoundException,
     ValidationException,
 )
 from faradisc.limits import TTL_CHANGE_INTERVAL_S
@@ -220,7 +220,7 @@ class Backend:
         """Returns the table of a backup request. Raises TableNotFoundException."""
         table = self.tables.find(name_or_arn, call.region, call.account)
         if table is None:
-            raise TableNotFoundException(f"Table not found: {name_or_arn}")
+            raise table_not_found(name_or_arn)
         return table
 
     def knows(self, operation: str) -> bool:

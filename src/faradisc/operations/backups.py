@@ -11,10 +11,10 @@ from faradisc.engine.backups.backup import Backup, description, details, id_of_a
 from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.backups.restoring import RestoreTarget
 from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.names import table_not_found
 from faradisc.errors import (
     AccessDeniedException,
     BackupInUseException,
-    TableNotFoundException,
     ValidationException,
 )
 from faradisc.limits import LIST_BACKUPS_PAGE_MAX
@@ -30,7 +30,7 @@ async def create_backup(backend: Backend, call: Call) -> dict[str, Any]:
     name = call.request["TableName"]
     table = backend.table_for_backup(call, name)
     if table.state.status in ("CREATING", "DELETING"):
-        raise TableNotFoundException(f"Table not found: {table.name}")
+        raise table_not_found(table.name)
     backup = await backend.backups.begin(table, call.request["BackupName"])
     return {"BackupDetails": details(backup, backup.status, done_bytes=0)}
 

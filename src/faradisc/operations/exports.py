@@ -8,13 +8,13 @@ from typing import Any
 from faradisc.clock import epoch_seconds
 from faradisc.engine.derived.history import history_of, recovery_is_off
 from faradisc.engine.exchange.task_store import EXPORT
+from faradisc.engine.tables.names import table_not_found
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ExportConflictException,
     ExportNotFoundException,
     InvalidExportTimeException,
     ResourceNotFoundException,
-    TableNotFoundException,
     ValidationException,
 )
 from faradisc.limits import (
@@ -83,9 +83,9 @@ def _table_of(backend: Backend, call: Call) -> Table:
     try:
         table = backend.tables.for_control(arn, call.region, call.account)
     except ResourceNotFoundException:
-        raise TableNotFoundException(f"Table not found: {arn}") from None
+        raise table_not_found(arn) from None
     if table.state.status in ("CREATING", "DELETING"):
-        raise TableNotFoundException(f"Table not found: {arn}")
+        raise table_not_found(arn)
     if history_of(table) is None:
         raise recovery_is_off(table)
     return table

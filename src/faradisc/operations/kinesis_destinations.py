@@ -14,8 +14,9 @@ from faradisc.engine.kinesis.destinations import (
     check_stream,
     status,
 )
+from faradisc.engine.tables.names import no_table
 from faradisc.engine.tables.state import DAY_NS, UNASSIGNED, KinesisDestination, TableState
-from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
+from faradisc.errors import LimitExceededException, ValidationException
 from faradisc.limits import KINESIS_PRECISION_CHANGES_PER_DAY_MAX
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
@@ -37,7 +38,7 @@ async def enable_kinesis_streaming_destination(backend: Backend, call: Call) -> 
     precision = configuration.get(_PRECISION, "")
     table = backend.table_for_control(call)
     if table.state.status == "CREATING":
-        raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
+        raise no_table(table.name)
     check_stream(arn, table.state.region, table.state.account)
     now_ns = backend.clock.now_ns()
 

@@ -8,12 +8,11 @@ from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.backups.restoring import RestoreTarget
 from faradisc.engine.derived.history import history_of
 from faradisc.engine.tables.description import describe_table
-from faradisc.engine.tables.names import parse_table_arn
+from faradisc.engine.tables.names import parse_table_arn, table_not_found
 from faradisc.engine.tables.table import Table
 from faradisc.errors import (
     ContinuousBackupsUnavailableException,
     ResourceNotFoundException,
-    TableNotFoundException,
     ValidationException,
 )
 from faradisc.limits import RECOVERY_PERIOD_DAYS_DEFAULT
@@ -33,20 +32,20 @@ async def update_continuous_backups(backend: Backend, call: Call) -> dict[str, A
     try:
         table = await _update(backend, table, call.request["PointInTimeRecoverySpecification"])
     except ResourceNotFoundException:  # deleted while this waited for another change of the table
-        raise TableNotFoundException(f"Table not found: {name}") from None
+        raise table_not_found(name) from None
     return {"ContinuousBackupsDescription": backend.periods.description(table)}
 
 
 async def _update(backend: Backend, table: Table, specification: dict[str, Any]) -> Table:
     """Returns the table as changed."""
     if table.state.status == "CREATING" and table.state.restored is not None:
-        raise TableNotFoundException(f"Table not found: {table.name}")
+        raise table_not_found(table.name)
     if table.state.status == "CREATING":
         raise ContinuousBackupsUnavailableException(
             f"Backups are being enabled for the table: {table.name}. Please retry later"
         )
     if table.state.status == "DELETING":
-        raise TableNotFoundException(f"Table not found: {table.name}")
+        raise table_not_found(table.name)
     if specification["PointInTimeRecoveryEnabled"]:
         days = specification.get("RecoveryPeriodInDays", RECOVERY_PERIOD_DAYS_DEFAULT)
         return await backend.periods.enable(table, days)

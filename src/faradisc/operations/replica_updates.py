@@ -15,13 +15,12 @@ from typing import Any, Final
 from faradisc.engine.exchange.task_store import BULK
 from faradisc.engine.replication.creating import VIEW_TYPE
 from faradisc.engine.replication.peers import PeerUnusable
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
 from faradisc.engine.tables.state import DAY_NS, StreamSetting, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import check_exists
 from faradisc.engine.tables.throughput_members import REMOVED
-from faradisc.errors import ResourceInUseException, UnsupportedOperation, ValidationException
+from faradisc.errors import ResourceInUseException, UnsupportedOperation, ValidationException, invalid
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
 from faradisc.operations.strong_replicas import NO_EXPIRY, change_of_strong, check_empty

@@ -19,10 +19,9 @@ from faradisc.auth.policy.documents import VERSIONS, RawStatement, canonical, re
 from faradisc.auth.policy.model import PolicyError
 from faradisc.auth.resource_policy import ResourcePolicy
 from faradisc.engine.streams.stream import Stream, StreamState
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
-from faradisc.errors import PolicyNotFoundException, ValidationException
+from faradisc.errors import PolicyNotFoundException, ValidationException, invalid
 from faradisc.limits import RESOURCE_POLICY_BYTES_MAX
 from faradisc.operations.access.authorizer import keeps_right
 from faradisc.operations.access.grants import STREAM_ACTIONS, TABLE_ACTIONS, compiled

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 
 from faradisc.engine.streams.stream import Stream
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.table import Table
-from faradisc.errors import ResourceNotFoundException
+from faradisc.errors import ResourceNotFoundException, invalid
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity import units
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import check_index_key_types, empty_key_message, is_empty
 from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.paging import KeyRange, PageUsage, charge_page, page_usage, scan_minimum
 from faradisc.engine.tables.reads import Page, read_page, read_records, shape_items
 from faradisc.engine.tables.table import Table
-from faradisc.errors import INVALID_START, ValidationException
+from faradisc.errors import INVALID_START, ValidationException, invalid
 from faradisc.language.expressions import Condition
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import Placement

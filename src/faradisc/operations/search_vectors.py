@@ -13,13 +13,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity.units import VECTOR_REQUEST_BYTES_MIN
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import empty_key_message, is_empty
 from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.table import Table
 from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.schema import VectorSchema
-from faradisc.errors import UnsupportedOperation, ValidationException
+from faradisc.errors import UnsupportedOperation, ValidationException, invalid
 from faradisc.language.expressions import Placeholders, Projection, bind_projection
 from faradisc.language.expressions.clauses import placeholders_of
 from faradisc.language.expressions.errors import ExpressionError

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table_lifecycle import IN_USE, check_exists
-from faradisc.errors import ResourceInUseException, ValidationException
+from faradisc.errors import ResourceInUseException, ValidationException, invalid
 
 CHANGES = (
     "ProvisionedThroughput",

@@ -20,12 +20,12 @@ from faradisc.capacity.controlplane import (
     check_changes,
     is_decrease,
 )
-from faradisc.engine.tables.definition import checked_change, invalid
+from faradisc.engine.tables.definition import checked_change
 from faradisc.engine.tables.state import TableState, UnitsState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, checked_maximum, checked_warm
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
-from faradisc.errors import LimitExceededException, ValidationException
+from faradisc.errors import LimitExceededException, ValidationException, invalid
 
 _MEMBERS = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 

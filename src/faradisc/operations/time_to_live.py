@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from faradisc.engine.tables.names import no_table
 from faradisc.engine.tables.state import UNASSIGNED, TableState, TtlState
-from faradisc.errors import ResourceNotFoundException, ValidationException
+from faradisc.errors import ValidationException
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
 from faradisc.operations.replica_updates import check_shared
@@ -22,7 +23,7 @@ async def update_time_to_live(backend: Backend, call: Call) -> dict[str, Any]:
     specification = {member: call.request["TimeToLiveSpecification"][member] for member in _MEMBERS}
     table = backend.table_for_control(call)
     if table.state.status == "CREATING":
-        raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
+        raise no_table(table.name)
     now_ns = backend.clock.now_ns()
     interval_ns = int(backend.ttl_change_interval_s * 1_000_000_000)
 

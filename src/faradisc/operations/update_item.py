@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from faradisc.engine.tables.change import UPDATE_TOO_LARGE, Change, Image, Outcome
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.keys import check_key, check_updated_index_keys
 from faradisc.engine.tables.table import Table
-from faradisc.errors import ValidationException
+from faradisc.errors import ValidationException, invalid
 from faradisc.language.expressions import Update, UpdateOutcome
 from faradisc.language.expressions.clauses import bind_update_clauses, check_paths_into_keys
 from faradisc.limits import ITEM_SIZE_BYTES_MAX

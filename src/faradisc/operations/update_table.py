@@ -15,14 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from faradisc.engine.tables.definition import (
-    attribute_types,
-    global_index,
-    invalid,
-    redefined,
-    reject_unsupported,
-)
+from faradisc.engine.tables.definition import attribute_types, global_index, redefined, reject_unsupported
 from faradisc.engine.tables.description import describe_table
+from faradisc.engine.tables.names import no_table
 from faradisc.engine.tables.replicas import WITH_OVERRIDES
 from faradisc.engine.tables.state import DAY_NS, REPLICATION, StreamSetting, TableState
 from faradisc.engine.tables.vector_definition import (
@@ -31,7 +26,7 @@ from faradisc.engine.tables.vector_definition import (
     several_operations,
     vector_updates,
 )
-from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException
+from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException, invalid
 from faradisc.limits import GSI_PER_TABLE_MAX, TABLE_CLASS_CHANGES_PER_30_DAYS_MAX
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
@@ -57,7 +52,7 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
         updated = await change_replicas(backend, call, table)
         return {"TableDescription": await describe_table(backend.sizes, updated, now_ns)}
     if table.state.status == "CREATING" and table.state.restored is not None:
-        raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
+        raise no_table(table.name)
     if len(every_created) + len(every_deleted) > 1:
         raise several_operations()
     _check_global(table.state, index_updates, deleted)

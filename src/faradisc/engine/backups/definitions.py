@@ -16,7 +16,6 @@ from faradisc.engine.tables.definition import (
     checked_projection,
     checked_units,
     elements_of,
-    invalid,
     table_units,
     take_name,
 )
@@ -30,7 +29,7 @@ from faradisc.engine.tables.state import (
 )
 from faradisc.engine.tables.throughput_members import Maximum, checked_maximum
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
-from faradisc.errors import ValidationException
+from faradisc.errors import ValidationException, invalid
 from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
 
 _OVERRIDDEN = "Cannot override ProvisionedThroughput if BillingMode is overridden to PAY_PER_REQUEST"

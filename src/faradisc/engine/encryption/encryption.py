@@ -31,7 +31,6 @@ from faradisc.engine.sealing.sealer import Sealer
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.sealing.state import CONTEXT_ACCOUNT, CONTEXT_TABLE, SealState
 from faradisc.engine.tables.catalog import Catalog
-from faradisc.engine.tables.definition import invalid
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import IN_USE, INACCESSIBLE
@@ -40,6 +39,7 @@ from faradisc.errors import (
     ResourceInUseException,
     ResourceNotFoundException,
     UnsupportedOperation,
+    invalid,
 )
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.storage.api import Store

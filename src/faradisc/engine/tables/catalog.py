@@ -27,6 +27,7 @@ from faradisc.engine.tables.definition import TableDefinition
 from faradisc.engine.tables.derived import DerivedKind, Kinds, LiveParts, removed
 from faradisc.engine.tables.late import LateReads
 from faradisc.engine.tables.moments import Moments
+from faradisc.engine.tables.names import no_table
 from faradisc.engine.tables.quotas import check_quotas
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
@@ -44,7 +45,6 @@ from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.errors import (
     LimitExceededException,
     ResourceInUseException,
-    ResourceNotFoundException,
 )
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX, SHARD_LIFETIME_S, TABLES_MAX
 from faradisc.model.codec.keyspace import STREAMS_PART
@@ -354,7 +354,7 @@ class Catalog:
         present = self.tables.by_name.get((table.state.namespace, table.name))
         current = self.tables.current(present) if present is not None else None
         if current is None or current.state.table_id != table.state.table_id:
-            raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
+            raise no_table(table.name)
         return current
 
     async def _clear(self, table: Table) -> None:

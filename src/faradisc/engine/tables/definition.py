@@ -19,7 +19,7 @@ from faradisc.engine.tables.state import (
     VectorIndexState,
 )
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, Maximum, checked_maximum, warm_of_definition
-from faradisc.errors import UnsupportedOperation, ValidationException
+from faradisc.errors import UnsupportedOperation, ValidationException, invalid
 from faradisc.limits import (
     GSI_HASH_ATTRIBUTES_MAX,
     GSI_PER_TABLE_MAX,
@@ -33,11 +33,6 @@ from faradisc.limits import (
     THROUGHPUT_NUMBER_MAX,
 )
 from faradisc.model.values.schema import ProjectionKind
-
-
-def invalid(text: str) -> ValidationException:
-    """Returns a ValidationException with the usual start of its text."""
-    return ValidationException("One or more parameter values were invalid: " + text)
 
 
 @dataclass(slots=True)

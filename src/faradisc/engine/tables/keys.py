@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from faradisc.engine.vectors.schema import VectorSchema, check_vector
-from faradisc.errors import ValidationException
+from faradisc.errors import ValidationException, invalid
 from faradisc.language.expressions import Condition, KeyCondition
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.model.codec.sortkey import raw_bytes
@@ -16,6 +16,12 @@ from faradisc.model.values.attribute import AttributeValue, Item, type_of
 from faradisc.model.values.schema import IndexSchema, KeySchema, TableSchema
 
 KEY_MISMATCH = "The provided key element does not match the schema"
+
+
+def missing_key(name: str) -> ValidationException:
+    """Returns the error of an item without a key attribute."""
+    return invalid(f"Missing the key {name} in the item")
+
 
 _EMPTY_LITERAL = {"S": "string", "B": "binary"}
 
@@ -51,7 +57,7 @@ def _check_size(value: AttributeValue, *, of_hash: bool) -> None:
         text = f"Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES_MAX} bytes"
     else:
         text = f"Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES_MAX} bytes"
-    raise ValidationException(f"One or more parameter values were invalid: {text}")
+    raise invalid(text)
 
 
 def check_key(key: Item, schema: KeySchema) -> None:
@@ -108,15 +114,10 @@ def check_item_keys(item: Item, schema: KeySchema) -> None:
     for name in schema.names:
         value = item.get(name)
         if value is None:
-            raise ValidationException(
-                f"One or more parameter values were invalid: Missing the key {name} in the item"
-            )
+            raise missing_key(name)
         expected = schema.types[name]
         if expected not in value:
-            raise ValidationException(
-                "One or more parameter values were invalid: "
-                f"Type mismatch for key {name} expected: {expected} actual: {type_of(value)}"
-            )
+            raise invalid(f"Type mismatch for key {name} expected: {expected} actual: {type_of(value)}")
     for name in schema.names:
         if is_empty(item[name]):
             raise ValidationException(empty_key_message(name, type_of(item[name])))

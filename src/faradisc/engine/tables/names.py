@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import re
 
-from faradisc.errors import ValidationException
+from faradisc.errors import ResourceNotFoundException, TableNotFoundException, ValidationException
 
 _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:([a-z0-9-]+):([0-9]{12}):table/([A-Za-z0-9_.-]+)")
 
 NsName = tuple[str, str]
 """Namespace and name of a table."""
+
+
+def no_table(name: str) -> ResourceNotFoundException:
+    """Returns the error of requests for a table that does not exist."""
+    return ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
+
+
+def table_not_found(name_or_arn: str) -> TableNotFoundException:
+    """Returns the error of backups, exports and recovery for a table that does not exist."""
+    return TableNotFoundException(f"Table not found: {name_or_arn}")
 
 
 def parse_table_arn(arn: str) -> tuple[str, str, str]:

@@ -24,7 +24,7 @@ from faradisc.engine.tables.background_index import BackgroundIndex
 from faradisc.engine.tables.derived import Derived, Kinds
 from faradisc.engine.tables.key_locks import KeyLocks
 from faradisc.engine.tables.late import LateReads
-from faradisc.engine.tables.names import NsName, name_of_row, parse_table_arn
+from faradisc.engine.tables.names import NsName, name_of_row, no_table, parse_table_arn
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Strong, Table, provisions_of
 from faradisc.engine.tables.table_lifecycle import (
@@ -114,14 +114,14 @@ class Tables:
         if table is not None:
             table = self.current(table, end_early=self.short)
         if table is None:
-            raise ResourceNotFoundException(f"Requested resource not found: Table: {name} not found")
+            raise no_table(name)
         return table
 
     def for_description(self, name_or_arn: str, region: str, account: str) -> Table:
         """Returns a table as `for_control` does, but none that is younger than the lag of descriptions."""
         table = self.for_control(name_or_arn, region, account)
         if self.describe_lag_ns and self._clock.now_ns() < table.state.created_ns + self.describe_lag_ns:
-            raise ResourceNotFoundException(f"Requested resource not found: Table: {table.name} not found")
+            raise no_table(table.name)
         return table
 
     def find(self, name_or_arn: str, region: str, account: str) -> Table | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from faradisc.errors import ValidationException
+from faradisc.errors import invalid
 from faradisc.limits import (
     ON_DEMAND_READ_UNITS_INITIAL,
     ON_DEMAND_WRITE_UNITS_INITIAL,
@@ -30,10 +30,6 @@ _INITIAL = (
 )
 
 
-def _invalid(text: str) -> ValidationException:
-    return ValidationException("One or more parameter values were invalid: " + text)
-
-
 def checked_maximum(
     given: Mapping[str, int] | None, billing_mode: str, present: Maximum | None, index: str | None = None
 ) -> Maximum:
@@ -53,11 +49,11 @@ def checked_maximum(
                 if present is None
                 else "the table BillingMode is PROVISIONED"
             )
-            raise _invalid(f"{member} for OnDemandThroughput{of_index} cannot be specified when {end}")
+            raise invalid(f"{member} for OnDemandThroughput{of_index} cannot be specified when {end}")
         units = given[member]
         removes = units == REMOVED and present is not None
         if not removes and not 1 <= units <= TABLE_CAPACITY_UNITS_MAX:
-            raise _invalid(f"Requested {member} for OnDemandThroughput for {what} is outside of valid range")
+            raise invalid(f"Requested {member} for OnDemandThroughput for {what} is outside of valid range")
         maximum[direction] = None if removes else units
     return maximum
 
@@ -92,9 +88,9 @@ def checked_warm(
                 "PAY_PER_REQUEST": _INITIAL,
                 "PROVISIONED": f"{member.split('Units')[0]}CapacityUnits of ProvisionedThroughput",
             }[new_in_mode]
-            raise _invalid(f"Requested {member} for WarmThroughput for {what} is lower than {least_is}")
+            raise invalid(f"Requested {member} for WarmThroughput for {what} is lower than {least_is}")
         if units > TABLE_CAPACITY_UNITS_MAX:
-            raise _invalid(
+            raise invalid(
                 f"Requested {member} for WarmThroughput for {what} is above the per table maximum of "
                 f"{TABLE_CAPACITY_UNITS_MAX}"
             )

@@ -14,16 +14,11 @@ from faradisc.engine.tables.definition import (
     attribute_types,
     check_projected_total,
     checked_projection,
-    invalid,
     redefined,
     take_name,
 )
 from faradisc.engine.tables.state import UNASSIGNED, TableState, VectorIndexState
-from faradisc.errors import (
-    LimitExceededException,
-    ResourceNotFoundException,
-    ValidationException,
-)
+from faradisc.errors import LimitExceededException, ResourceNotFoundException, ValidationException, invalid
 
 VECTOR_INDEXES_PER_TABLE_MAX = 5
 INLINE_FILTERS_MAX = 18

@@ -24,6 +24,7 @@ from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.json_lines import Malformed
 from faradisc.engine.formats.masking import Masker
 from faradisc.engine.objects.directory import DirectoryStorage
+from faradisc.engine.tables.keys import KEY_MISMATCH, missing_key
 from faradisc.errors import RequestRejected
 from faradisc.tools.readers.inputs import Input, InputFile
 from faradisc.tools.readers.items import read_items
@@ -218,14 +219,14 @@ def _request(record: Record, masker: Masker, key_names: tuple[str, ...]) -> Writ
         if type(key) is not dict or canonical_size(key) < 0:
             return reason_of(key)
         if set(key) != set(key_names):
-            return "The provided key element does not match the schema"
+            return KEY_MISMATCH
         masked = masker.masked(key) if masker else key
         return {"DeleteRequest": {"Key": masked}}
     if type(item) is not dict or canonical_size(item) < 0:
         return reason_of(item)
     missing = [name for name in key_names if name not in item]
     if missing:
-        return f"One or more parameter values were invalid: Missing the key {missing[0]} in the item"
+        return str(missing_key(missing[0]).message)
     return {"PutRequest": {"Item": masker.masked(item) if masker else item}}
 
 
