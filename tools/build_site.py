@@ -16,7 +16,7 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("*.md", "LICENSE", "docs/**/*", "bench/*.md", "bench/*.py", "examples/**/*")
+PAGES = ("*.md", "LICENSE", "docs/**/*", "bench/*.md", "bench/*.py", "examples/**/*", "packages/**/*")
 
 
 def collect(target: Path) -> None:

@@ -24,7 +24,7 @@ from faradisc.cli.main import cli
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path
-    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "bench/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "examples/**/*.md", "packages/**/*.md", "bench/*.md")
     for path in ROOT.glob(pattern)
     if "node_modules" not in path.parts
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -299,3 +300,29 @@ def test_a_machines_clock_is_not_moved(memory_server: Server) -> None:
     answer = connection.getresponse()
     assert answer.status == 400 and b"--virtual-clock" in answer.read()
     connection.close()
+
+
+def test_reset_empties_data_in_memory_and_seeds_it_again(tmp_path: Path) -> None:
+    (tmp_path / "tables.json").write_text(
+        '{"TableName": "Seeded", "BillingMode": "PAY_PER_REQUEST", '
+        '"KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}], '
+        '"AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}]}'
+    )
+    with Server("--memory", "--virtual-clock", "--seed", str(tmp_path)) as server:
+        site = Site(server)
+        site.client.put_item(TableName="Seeded", Item={"p": {"S": "a"}})
+        assert site.post("/_faradisc/reset", {}) == {"reset": True}
+        assert site.client.list_tables()["TableNames"] == ["Seeded"]
+        assert site.client.scan(TableName="Seeded")["Count"] == 0
+        assert site.post("/_faradisc/reset", {}) == {"reset": True}
+        assert server.stop() == 0
+
+
+def test_reset_is_rejected_with_data_on_disk(tmp_path: Path) -> None:
+    with Server("--data-dir", str(tmp_path / "data"), "--virtual-clock") as server:
+        site = Site(server)
+        assert site.rejection("/_faradisc/reset", {}) == (
+            400,
+            "Only data in memory can be reset: serve with --memory.",
+        )
+        assert site.client.list_tables()["TableNames"] == ["Orders"]

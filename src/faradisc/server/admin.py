@@ -16,6 +16,7 @@
     GET  /_faradisc/late-reads           how late reads may be;  POST {"ms": 200} changes it
     GET  /_faradisc/faults               errors, throttles, lost and slow answers;  POST replaces them
     POST /_faradisc/expire               deletes expired items now
+    POST /_faradisc/reset                empties a database in memory, for the next test
     GET  /_faradisc/check                the last check of the whole database;  POST begins one
     GET  /metrics                        for Prometheus
 
@@ -28,7 +29,7 @@ changes to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import asdict
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Final
@@ -84,7 +85,7 @@ class PageRequest:
 class AdminPages:
     """Answers requests under PREFIX and for METRICS_PATH."""
 
-    __slots__ = ("_authenticate", "_hosts", "history", "load")
+    __slots__ = ("_authenticate", "_hosts", "history", "load", "reset")
 
     def __init__(
         self, load: Load, authenticate: Authenticator | None, hosts: Container[str] | None = None
@@ -98,6 +99,8 @@ class AdminPages:
         self._hosts = hosts
         self.history = HeatHistory()
         """The history that the heat map shows."""
+        self.reset: Callable[[], Awaitable[None]] | None = None
+        """Empties a database in memory; None where there is none."""
 
     async def answer(self, database: Database, request: HttpRequest) -> HttpResponse:
         rejection = _foreign_origin(request) or self._foreign_host(request)
@@ -210,6 +213,14 @@ async def _promote(page: PageRequest) -> Any:
     return await page.database.copy.promote(wanted.get("confirmed") is True)
 
 
+async def _reset(page: PageRequest) -> Any:
+    if page.pages.reset is None:
+        raise AdminError("Only data in memory can be reset: serve with --memory.")
+    await page.pages.reset()
+    page.pages.history = HeatHistory()
+    return {"reset": True}
+
+
 async def _change_places(page: PageRequest) -> Any:
     return await _places(page).change(page.body())
 
@@ -272,6 +283,7 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
         "POST": lambda page: page.administration.change_faults(page.body()),
     },
     "expire": {"POST": lambda page: page.administration.expire_now()},
+    "reset": {"POST": _reset},
     "check": {"GET": lambda page: page.database.checks.document(), "POST": _begin_check},
     "metrics": {"GET": _metrics},
 }

@@ -209,9 +209,16 @@ async def _run(
         access.serve(database)
         return database
 
+    async def fill(database: Database) -> None:
+        if settings.seed:
+            from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one
+
+            await seed(database, settings.seed)
+        await database.record(trace)
+
     async def open_again() -> Database:
         database = await open_served()
-        await database.record(trace)
+        await fill(database)
         return database
 
     async def drain() -> None:
@@ -233,12 +240,10 @@ async def _run(
         port_file = PortFile(settings.port_file, port) if settings.port_file else None
         if port_file is not None:
             exit_stack.callback(port_file.remove)
-        if settings.seed:
-            from faradisc.server.seed import seed  # noqa: PLC0415 - few servers have one
-
-            await seed(serving.database, settings.seed)
-        await serving.database.record(trace)
+        await fill(serving.database)
         site.executor = serving.database
+        if settings.memory and site.pages is not None:
+            site.pages.reset = serving.reset
         if child:  # until it is ready the others take its connections
             await listener.start(sockets)
         tune_garbage_collection()

@@ -1,9 +1,9 @@
-"""Owns the database of a server and its background work; opens it again after a full disk.
+"""Owns the database of a server and its background work; opens it again after a full disk, or when asked.
 
 After a failed write the store rejects all writes, because it is unknown how much of the log is on the disk.
 Opening it again finds out, as a restart does. So after a full disk has room again, the server opens the
 database again by itself; meanwhile requests get 503, after which every SDK tries again. Any other failure of
-the disk needs an operator.
+the disk needs an operator. A database in memory is opened again, empty, by `reset`.
 """
 
 from __future__ import annotations
@@ -57,6 +57,9 @@ class Serving:
         self._pause_s = PAUSES_S[0]
         self._opened_s = -CALM_S
         """The time of the last attempt to open again, in seconds of the loop."""
+        self._resets: list[asyncio.Future[None]] = []
+        """Those that wait for an empty database."""
+        self._reset_wanted = asyncio.Event()
 
     async def follow(
         self, standby: Standby, open_served: Callable[[], Awaitable[Database]], stop: asyncio.Event
@@ -85,7 +88,9 @@ class Serving:
             ended = asyncio.Event()
             working = asyncio.create_task(keep_working(self.database.work, ended, self._rejects_writes))
             self._site.executor = self.database
-            again = await self._has_room_again(directory, stop)
+            again = await (
+                self._is_reset(stop) if directory is None else self._has_room_again(directory, stop)
+            )
             if again:
                 self._site.executor = None
             else:
@@ -93,21 +98,48 @@ class Serving:
             ended.set()
             await working
             if again:
-                await self._reopen(stop)
+                await (self._replace() if directory is None else self._reopen(stop))
+
+    async def reset(self) -> None:
+        """Replaces a database in memory by a new one, and waits until that is served. Raises StorageError."""
+        reset = asyncio.get_running_loop().create_future()
+        self._resets.append(reset)
+        self._reset_wanted.set()
+        await reset
+
+    async def _replace(self) -> None:
+        self._reset_wanted.clear()
+        resets, self._resets = self._resets, []
+        await self.close()
+        try:
+            self.database = await self._open_again()
+        except BaseException as error:
+            for each in resets:
+                each.set_exception(error)
+            raise
+        self._closed = False
+        self._site.executor = self.database
+        for each in resets:
+            each.set_result(None)
 
     def _rejects_writes(self) -> bool:
         # A shared store accepts writes again by itself.
         return self.database.store.failure is not None and not self.database.store.shared
 
-    async def _has_room_again(self, directory: Path | None, stop: asyncio.Event) -> bool:
+    async def _is_reset(self, stop: asyncio.Event) -> bool:
+        """Waits until `reset` is called. Returns False when `stop` is set instead."""
+        waiting = [asyncio.ensure_future(each.wait()) for each in (stop, self._reset_wanted)]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for each in waiting:
+            each.cancel()
+        return not stop.is_set()
+
+    async def _has_room_again(self, directory: Path, stop: asyncio.Event) -> bool:
         """Waits until a full disk has room again. Returns False when `stop` is set instead."""
-        if directory is None:
-            await stop.wait()
         while not stop.is_set():
-            if self._may_open and isinstance(self.database.store.failure, Full):
-                assert directory is not None
-                if await asyncio.to_thread(_has_room, directory):
-                    return True
+            is_full = self._may_open and isinstance(self.database.store.failure, Full)
+            if is_full and await asyncio.to_thread(_has_room, directory):
+                return True
             await pause(CHECK_EVERY_S, stop)
         return False
 

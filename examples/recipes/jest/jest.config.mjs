@@ -1,1 +1,0 @@
-export default { globalSetup: "./setup.mjs", globalTeardown: "./teardown.mjs", testMatch: ["**/*.test.cjs"] };

@@ -1,5 +1,0 @@
-import { startFaradisc } from "../faradisc.mjs";
-
-export default async () => {
-  globalThis.faradisc = await startFaradisc();
-};

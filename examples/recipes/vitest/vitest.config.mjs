@@ -1,1 +1,0 @@
-export default { test: { globalSetup: "./setup.mjs", include: ["**/*.test.mjs"] } };

@@ -1,0 +1,21 @@
+const { CreateTableCommand, DynamoDBClient, ListTablesCommand, PutItemCommand, ScanCommand } = require("@aws-sdk/client-dynamodb");
+
+const dynamodb = new DynamoDBClient({});
+
+test("a file begins with an empty database", async () => {
+  expect((await dynamodb.send(new ListTablesCommand({}))).TableNames).toEqual([]);
+});
+
+test("an item is read back", async () => {
+  await dynamodb.send(
+    new CreateTableCommand({
+      TableName: "Names",
+      KeySchema: [{ AttributeName: "Name", KeyType: "HASH" }],
+      AttributeDefinitions: [{ AttributeName: "Name", AttributeType: "S" }],
+      BillingMode: "PAY_PER_REQUEST",
+    }),
+  );
+  const Item = { Name: { S: "Max" } };
+  await dynamodb.send(new PutItemCommand({ TableName: "Names", Item }));
+  expect((await dynamodb.send(new ScanCommand({ TableName: "Names" }))).Items).toEqual([Item]);
+});

@@ -1,0 +1,1 @@
+export default { test: { globalSetup: "faradisc/vitest/global-setup", setupFiles: "faradisc/vitest/setup" } };

@@ -1,0 +1,3 @@
+"use strict";
+
+module.exports = () => globalThis.__FARADISC_POOL__.stop();

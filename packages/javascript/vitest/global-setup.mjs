@@ -1,0 +1,4 @@
+import faradisc from "../index.js";
+
+/** Vitest calls what this returns after the tests. */
+export default async () => (await faradisc.startPool()).stop;

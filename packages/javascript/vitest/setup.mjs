@@ -1,0 +1,3 @@
+import faradisc from "../index.js";
+
+await faradisc.freshDatabase();
