@@ -47,6 +47,7 @@ class DatabaseJobs:
             Job("throughput", self._catalog.throughput.step),
             Job("check", checks.step),
             Job("counts and sizes", backend.sizes.step),
+            *services.own_jobs,
         ]
         leased = _leased(backend, sweeper, services)
         if places is not None:

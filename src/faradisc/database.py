@@ -142,6 +142,8 @@ class Settings:
     """Awaited in the middle of long work; lets the event loop, where there is one, serve other requests."""
     background_throttle: Callable[[], Awaitable[None]] = no_yield
     """Awaited between steps of background work that do not wait for the disk; leaves requests a share."""
+    alarm_webhook: str = ""
+    """URL that actions of alarms are posted to; "": they are not carried out."""
     slow_ms: float = 0.0
     """A request that took longer is logged; 0 for none."""
     large: RunLarge | None = None
@@ -177,6 +179,7 @@ class Database:
             entropy=backend.entropy,
             metrics_of=lambda place: catalog.throughput.registry(place).metrics,
             execute=self.execute,
+            alarm_webhook=settings.alarm_webhook,
         )
         backend.replicas.scaling = self.other_services.replica_scaling
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
@@ -406,6 +409,7 @@ class Database:
         await self.checks.close()
         self.backend.kinesis.close()
         self.backend.replicas.peers.close()
+        self.other_services.close()
         self.backend.exchange.close()
         self.backend.encryption.close()
         with suppress(StorageError):

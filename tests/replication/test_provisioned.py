@@ -210,7 +210,8 @@ def test_scaling_that_is_refused(regions: Regions) -> None:
         ),
         (
             {"ProvisionedWriteCapacityAutoScalingUpdate": {**limits, "ScalingPolicyUpdate": policy}},
-            "TargetValue must be between 20 and 90, not 5.0",
+            "For predefined metric type DynamoDBWriteCapacityUtilization, target value must be between "
+            "'10.0' and '90.0', but was '5.0'.",
         ),
         (
             {"ReplicaUpdates": [{"RegionName": AP, reads: {"AutoScalingDisabled": True}}]},

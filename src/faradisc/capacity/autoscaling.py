@@ -6,9 +6,7 @@ history, after every change that the policy makes. Other changes of capacity are
 hour (the service has two more alarms for that); until then the old alarms act, and a low alarm in state ALARM
 reverts a manual raise within two minutes (V127).
 
-A policy may track another metric than utilization (`own_metric`). Its thresholds are the target (three points
-above) and a tenth below it (fifteen points), whatever the capacity. A minute without data counts as 0 units;
-without data of an own metric it is unknown.
+A minute without data counts as 0 units.
 
 Alarm states persist: an alarm stays in ALARM, and the policy acts again each minute.
 
@@ -19,7 +17,6 @@ Source: capacity.md section 2.13; vectors V120 to V128.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -31,11 +28,9 @@ from faradisc.metrics.alarm_rule import AlarmRule, State
 
 HIGH_POINTS = 2
 LOW_POINTS = 15
-OWN_HIGH_POINTS = 3
-OWN_LOW_SHARE = Fraction(9, 10)
-"""For an own metric, as Application Auto Scaling sets such alarms. Assumed for DynamoDB."""
 LOW_GAP_PERCENT = 20
-"""Percentage points from the target to the low threshold. Assumed for targets other than 70."""
+"""Percentage points from the target to the low threshold, which is a tenth of the target at least.
+Assumed for targets other than 70."""
 MAINTENANCE_NS = 15 * MINUTE_NS
 """Three points of five minutes until a foreign change of capacity is noticed."""
 
@@ -45,12 +40,10 @@ class Policy:
     """A target tracking policy."""
 
     target_percent: float
-    """20 to 90; the value itself for an own metric."""
+    """10 to 90."""
     scale_out_cooldown_s: int = 0
     scale_in_cooldown_s: int = 0
     disable_scale_in: bool = False
-    own_metric: bool = False
-    """Whether the metric is not utilization."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +78,8 @@ def high_threshold(capacity: int, target_percent: float) -> Fraction:
 
 def low_threshold(capacity: int, target_percent: float) -> Fraction:
     """Returns the units per minute below which the low alarm breaches (V120)."""
-    return Fraction(capacity) * max(Fraction(target_percent) - LOW_GAP_PERCENT, Fraction(0)) * 60 / 100
+    target = Fraction(target_percent)
+    return Fraction(capacity) * max(target - LOW_GAP_PERCENT, target / 10) * 60 / 100
 
 
 def wanted_capacity(units_per_s: Fraction, target_percent: float, low: int, high: int) -> int:
@@ -104,8 +98,8 @@ class Tracking:
     timing: Timing = field(default_factory=Timing)
     drawn_for: int = 0
     """Capacity that the thresholds are set for; 0: not set yet."""
-    points: list[Fraction | None] = field(default_factory=list)
-    """Sums (or values of an own metric) of the latest evaluated minutes, oldest first."""
+    points: list[Fraction] = field(default_factory=list)
+    """Sums of the latest evaluated minutes, oldest first."""
     high_state: State = "INSUFFICIENT_DATA"
     low_state: State = "INSUFFICIENT_DATA"
     looked_ns: int = 0
@@ -113,8 +107,6 @@ class Tracking:
     foreign_since_ns: int | None = None
     """Since when the capacity is not the one that the alarms are set for."""
     scaled_out_ns: int | None = None
-    scaled_out_from: int = 0
-    """The capacity before the scale-out of the latest cooldown."""
     scaled_in_ns: int | None = None
 
     def draw(self, capacity: int) -> None:
@@ -127,12 +119,6 @@ class Tracking:
     def rules(self) -> tuple[AlarmRule, AlarmRule]:
         """Returns the two driving alarms, high and low."""
         target = self.policy.target_percent
-        if self.policy.own_metric:
-            value = Fraction(target)
-            return (
-                AlarmRule("GreaterThanThreshold", value, 60, OWN_HIGH_POINTS),
-                AlarmRule("LessThanThreshold", value * OWN_LOW_SHARE, 60, LOW_POINTS),
-            )
         high = AlarmRule("GreaterThanThreshold", high_threshold(self.drawn_for, target), 60, HIGH_POINTS)
         low = AlarmRule("LessThanThreshold", low_threshold(self.drawn_for, target), 60, LOW_POINTS)
         return high, low
@@ -150,20 +136,19 @@ class Tracking:
         return self.looked_ns + MINUTE_NS + self.timing.metric_delay_s * SECOND_NS
 
     def evaluate(
-        self, minute_ns: int, consumed: Fraction | int | float | None, capacity: int, decreases: DecreaseLog
+        self, minute_ns: int, consumed: Fraction | int | float, capacity: int, decreases: DecreaseLog
     ) -> Rescale | None:
         """Evaluates the minute that began at `minute_ns`.
 
-        Call once per minute in order, `metric_delay_s` after its end. `consumed`: its units, 0 without data;
-        the value of an own metric, None without data. `capacity`: what is provisioned at the evaluation.
+        Call once per minute in order, `metric_delay_s` after its end. `consumed`: its units, 0 without data.
+        `capacity`: what is provisioned at the evaluation.
         """
         if not self.drawn_for:
             self.draw(capacity)
         end = self.looked_ns = minute_ns + MINUTE_NS
         now = end + self.timing.metric_delay_s * SECOND_NS
         self._notice_foreign_change(capacity, now)
-        point = None if consumed is None else Fraction(consumed)
-        self.points = [*self.points, point][-LOW_POINTS:]
+        self.points = [*self.points, Fraction(consumed)][-LOW_POINTS:]
         high, low = self.rules()
         self.high_state = (
             high.state(self.points, self.high_state) if len(self.points) >= high.periods else "OK"
@@ -178,8 +163,6 @@ class Tracking:
         return None
 
     def _notice_foreign_change(self, capacity: int, now: int) -> None:
-        if self.policy.own_metric:
-            self.drawn_for = capacity  # the alarms do not depend on it
         if capacity == self.drawn_for:
             self.foreign_since_ns = None
         elif self.foreign_since_ns is None:
@@ -188,17 +171,13 @@ class Tracking:
             self.draw(capacity)
 
     def _scale_out(self, capacity: int, now: int) -> Rescale | None:
-        last = self.points[-1]
-        if last is None:
-            return None
-        # What a scale-out added is part of what is wanted while it cools down: only a larger one is made.
-        point, wanted = self._wanted(last, self.scaled_out_from if self._cools_out(now) else capacity)
+        point, wanted = self._wanted(self.points[-1])
         if wanted <= capacity:
             return None
         return Rescale(now + self.timing.reaction_s * SECOND_NS, capacity, wanted, "high", point=point)
 
     def _scale_in(self, capacity: int, now: int, decreases: DecreaseLog) -> Rescale | None:
-        point, wanted = self._wanted(max(point for point in self.points if point is not None), capacity)
+        point, wanted = self._wanted(max(self.points))
         if wanted >= capacity or self.policy.disable_scale_in:
             return None
         if _cooling(self.scaled_in_ns, self.policy.scale_in_cooldown_s, now):
@@ -207,23 +186,17 @@ class Tracking:
         skipped = None if decreases.allowed(at) else decreases.text(at)
         return Rescale(at, capacity, wanted, "low", skipped, point)
 
-    def _wanted(self, point: Fraction, capacity: int) -> tuple[Fraction, int]:
-        """Returns units per second (or the own metric's value) of a point, and the capacity for it."""
-        policy = self.policy
-        if policy.own_metric:
-            # So much more capacity brings the metric to its target, if the two are inverse.
-            exact = capacity * point / Fraction(policy.target_percent)
-            return point, max(self.minimum, min(self.maximum, math.ceil(exact)))
+    def _wanted(self, point: Fraction) -> tuple[Fraction, int]:
+        """Returns units per second of a point, and the capacity for them."""
         units_per_s = point / 60
-        return units_per_s, wanted_capacity(units_per_s, policy.target_percent, self.minimum, self.maximum)
+        target = self.policy.target_percent
+        return units_per_s, wanted_capacity(units_per_s, target, self.minimum, self.maximum)
 
     def applied(self, decision: Rescale) -> None:
         """Records that the decision's change was made: new thresholds and history, and a cooldown unless
         limits caused it."""
         self.draw(decision.wanted)
         if decision.why == "high":
-            if not self._cools_out(decision.at_ns):
-                self.scaled_out_from = decision.present
             self.scaled_out_ns = decision.at_ns
             self.scaled_in_ns = None  # scaling out interrupts a scale-in cooldown
         elif decision.why == "low":
@@ -234,7 +207,7 @@ class Tracking:
 
     def to_json(self) -> dict[str, Any]:
         stored = asdict(self)
-        stored["points"] = [None if point is None else str(point) for point in self.points]
+        stored["points"] = [str(point) for point in self.points]
         return stored
 
     @classmethod
@@ -244,7 +217,7 @@ class Tracking:
                 **stored,
                 "policy": Policy(**stored["policy"]),
                 "timing": Timing(**stored["timing"]),
-                "points": [None if point is None else Fraction(point) for point in stored["points"]],
+                "points": [Fraction(point) for point in stored["points"]],
             }
         )
 

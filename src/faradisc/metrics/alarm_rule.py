@@ -1,6 +1,9 @@
 """When the points of a metric put an alarm into which state.
 
-Source: CloudWatch's evaluation rules as capacity.md section 2.13 uses them ("period x points").
+Sources: CloudWatch's evaluation rules as capacity.md section 2.13 uses them ("period x points"); Amazon
+CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data": two tables, and the rule that
+avoids premature transitions. By it an alarm whose points are breaching or missing goes to ALARM when the
+oldest breaching one is as old as the points it needs.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Final, Literal
 
 State = Literal["OK", "ALARM", "INSUFFICIENT_DATA"]
 Comparison = Literal[
@@ -21,6 +24,9 @@ Comparison = Literal[
 Missing = Literal["missing", "notBreaching", "breaching", "ignore"]
 
 Value = int | float | Fraction
+
+BEYOND: Final = 2
+"""Points retrieved beyond the periods of an alarm. Both tables have 5 for 3; assumed for other numbers."""
 
 _COMPARE: dict[Comparison, Callable[[Value, Value], bool]] = {
     "GreaterThanThreshold": operator.gt,
@@ -45,18 +51,32 @@ class AlarmRule:
     def breaches(self, value: Value) -> bool:
         return _COMPARE[self.comparison](value, self.threshold)
 
+    @property
+    def range(self) -> int:
+        """How many of the latest points are retrieved, as some of the last `periods` may be missing."""
+        return self.periods + BEYOND
+
+    def evaluated(self, points: Sequence[Value | None]) -> list[Value]:
+        """Returns the real ones among the latest points, oldest first: `periods` at most."""
+        return [point for point in points[-self.range :] if point is not None][-self.periods :]
+
     def state(self, points: Sequence[Value | None], before: State = "INSUFFICIENT_DATA") -> State:
         """Returns the state after these points, oldest first; None is a period without data."""
-        latest = list(points)[-self.periods :]
-        latest = [None] * (self.periods - len(latest)) + latest
-        if all(point is None for point in latest) and self.missing in ("missing", "ignore"):
-            return "INSUFFICIENT_DATA" if self.missing == "missing" else before
+        real = self.evaluated(points)
+        filled = self.periods - len(real)
         needed = self.needed or self.periods
-        breaching = sum(
-            self.missing == "breaching" if point is None else self.breaches(point) for point in latest
-        )
+        breaching = sum(map(self.breaches, real))
+        if filled and self.missing == "breaching":
+            breaching += filled
         if breaching >= needed:
             return "ALARM"
-        undecided = sum(point is None for point in latest) if self.missing in ("missing", "ignore") else 0
-        # Missing points may still arrive. While they could make the alarm breach, its state stays.
-        return before if undecided and breaching + undecided >= needed and before != "ALARM" else "OK"
+        if filled and self.missing in ("missing", "ignore") and breaching == len(real):
+            # Only missing points speak against ALARM.
+            if self.missing == "ignore":
+                return before
+            if not real:
+                return "INSUFFICIENT_DATA"
+            latest = list(points)[-self.range :]
+            age = len(latest) - next(at for at, point in enumerate(latest) if point is not None)
+            return "ALARM" if age >= needed else "OK"
+        return "OK"

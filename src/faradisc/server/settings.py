@@ -171,6 +171,9 @@ class ServerSettings:
     kinesis_endpoint_url: str = setting(
         "", "Kinesis endpoint that tables' Kinesis destinations deliver to.", FILES
     )
+    alarm_webhook: str = setting(
+        "", "URL that alarms post to, as SNS would, when an action of theirs names a topic.", FILES
+    )
     s3_root: str = setting(
         "",
         "Directory whose subdirectories are the buckets of exports and imports; s3 in the data directory.",
@@ -336,6 +339,8 @@ class ServerSettings:
             raise SettingsError("Rate limits are numbers of requests per second; 0 for none.")
         if self.kinesis_endpoint_url:
             _check_address("Kinesis", self.kinesis_endpoint_url)
+        if self.alarm_webhook:
+            _check_address("alarms'", self.alarm_webhook)
         if self.s3_endpoint not in ("", "aws"):
             _check_address("S3", self.s3_endpoint)
         if self.s3_endpoint and self.s3_root:

@@ -66,14 +66,17 @@ class OtherServices:
         entropy: Entropy,
         metrics_of: Callable[[str], MetricStore],
         execute: Execute,
+        alarm_webhook: str = "",
     ) -> None:
-        """metrics_of: returns the metrics of a namespace's tables. execute: runs an operation of DynamoDB."""
+        """metrics_of: returns the metrics of a namespace's tables. execute: runs an operation of DynamoDB.
+        alarm_webhook: URL that actions of alarms are posted to; "": none."""
         self._store = store
         self._catalog = catalog
         self._clock = clock
         self._entropy = entropy
         self._metrics_of = metrics_of
         self._execute = execute
+        self._alarm_webhook = alarm_webhook
         self.identities: Callable[[str], OperationExecutor] | None = None
         """Returns IAM's executor or STS's; None where signatures are not verified."""
         self._before: Callable[[], Awaitable[None]] | None = None
@@ -81,6 +84,8 @@ class OtherServices:
         self._autoscaling: AutoScaling | None = None
         self.jobs = (Job("auto scaling", self._scale), Job("alarms", self._evaluate))
         """Run after the job that advances the metrics."""
+        self.own_jobs = (Job("notifications of alarms", self._notify),)
+        """Run on every node: what an alarm sends waits at the node that has changed its state."""
 
     def _services(self) -> tuple[CloudWatch, AutoScaling]:
         """Returns both, created if they are not."""
@@ -89,6 +94,14 @@ class OtherServices:
             from faradisc.services.cloudwatch.service import CloudWatch  # noqa: PLC0415 - see the top
 
             self._cloudwatch = CloudWatch(self._store, self._catalog, self._clock, self._metrics_of)
+            if self._alarm_webhook:
+                from faradisc.services.cloudwatch.notifications import (  # noqa: PLC0415 - few have one
+                    Notifier,
+                    webhook,
+                )
+
+                post = webhook(self._alarm_webhook)
+                self._cloudwatch.alarms.notifier = Notifier(post, self._clock, self._entropy)
             self._autoscaling = AutoScaling(
                 self._store, self._catalog, self._cloudwatch, self._entropy, self._execute
             )
@@ -122,6 +135,13 @@ class OtherServices:
 
     async def _evaluate(self) -> bool:
         return False if self._cloudwatch is None else await self._cloudwatch.evaluator.step()
+
+    async def _notify(self) -> bool:
+        return False if self._cloudwatch is None else await self._cloudwatch.alarms.notify()
+
+    def close(self) -> None:
+        if self._cloudwatch is not None and self._cloudwatch.alarms.notifier is not None:
+            self._cloudwatch.alarms.notifier.close()
 
     async def load(self) -> None:
         """Loads stored alarms and scalable targets."""

@@ -302,7 +302,7 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
     "nothing at least": (
         "register_scalable_target",
         {**NAMES, "MinCapacity": 0, "MaxCapacity": 2},
-        "Minimum capacity must be between 1 and",
+        "Minimum capacity cannot be less than 1",
     ),
     "no members": (
         "register_scalable_target",
@@ -338,8 +338,9 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
     "no type": ("put_scaling_policy", {**NAMES, "PolicyName": "p"}, "PolicyType must be specified"),
     "too low a target": (
         "put_scaling_policy",
-        {**NAMES, **POLICY, "TargetTrackingScalingPolicyConfiguration": {**TRACKING, "TargetValue": 19}},
-        "TargetValue must be between 20 and 90, not 19",
+        {**NAMES, **POLICY, "TargetTrackingScalingPolicyConfiguration": {**TRACKING, "TargetValue": 9.9}},
+        "For predefined metric type DynamoDBReadCapacityUtilization, target value must be between '10.0' and "
+        "'90.0', but was '9.9'.",
     ),
     "the other metric": (
         "put_scaling_policy",
@@ -351,8 +352,8 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
                 "PredefinedMetricSpecification": {"PredefinedMetricType": "DynamoDBWriteCapacityUtilization"},
             },
         },
-        "Predefined metric type DynamoDBWriteCapacityUtilization is not supported for scalable dimension "
-        "dynamodb:table:ReadCapacityUnits",
+        "Scalable dimension dynamodb:table:ReadCapacityUnits only supports the following predefined metric "
+        "types: DynamoDBReadCapacityUtilization",
     ),
     "a metric of one's own": (
         "put_scaling_policy",
@@ -364,7 +365,29 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
                 "CustomizedMetricSpecification": {},
             },
         },
-        "MetricName must be specified in a CustomizedMetricSpecification",
+        "Scalable dimension dynamodb:table:ReadCapacityUnits does not support CustomizedMetricSpecification.",
+    ),
+    "both metrics": (
+        "put_scaling_policy",
+        {
+            **NAMES,
+            **POLICY,
+            "TargetTrackingScalingPolicyConfiguration": {**TRACKING, "CustomizedMetricSpecification": {}},
+        },
+        "Only one of PredefinedMetricSpecification or CustomizedMetricSpecification can be set for target "
+        "tracking scaling.",
+    ),
+    "no metric": (
+        "put_scaling_policy",
+        {**NAMES, **POLICY, "TargetTrackingScalingPolicyConfiguration": {"TargetValue": 70}},
+        "PredefinedMetricSpecification or CustomizedMetricSpecification must be set for target tracking "
+        "scaling.",
+    ),
+    "two kinds of policies": (
+        "put_scaling_policy",
+        {**NAMES, **POLICY, "StepScalingPolicyConfiguration": {}},
+        "You must only provide a single scaling policy configuration, which must match the scaling policy "
+        "type specified.",
     ),
     "a cooldown before its time": (
         "put_scaling_policy",
@@ -394,7 +417,7 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
     "no change": (
         "put_scheduled_action",
         {**NAMES, **ACTION, "ScalableTargetAction": {}},
-        "ScalableTargetAction must have a minimum capacity, a maximum capacity or both",
+        "At least one of minimum capacity and maximum capacity should be provided",
     ),
     "over before it begins": (
         "put_scheduled_action",
@@ -404,7 +427,7 @@ INVALID: dict[str, tuple[str, dict[str, Any], str]] = {
             "StartTime": datetime(2030, 1, 2, tzinfo=UTC),
             "EndTime": datetime(2030, 1, 1, tzinfo=UTC),
         },
-        "Scheduled action start time must be before its end time",
+        "StartTime must be before EndTime",
     ),
     "a name that is none": (
         "put_scheduled_action",

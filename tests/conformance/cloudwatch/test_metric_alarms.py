@@ -108,6 +108,55 @@ def test_missing_data_is_treated_as_asked(services: Services, missing: str, stat
     assert described(services)["StateValue"] == state
 
 
+@pytest.mark.parametrize(
+    ("missing", "states", "reason"),
+    [
+        (
+            "ignore",
+            ["ALARM"] * 6,
+            "Threshold Crossed: 2 out of the last 2 datapoints [200.0 (15/11/23 00:01:00), 200.0 (15/11/23 "
+            "00:00:00)] were greater than the threshold (100.0) (minimum 2 datapoints for "
+            "INSUFFICIENT_DATA -> ALARM transition).",
+        ),
+        (
+            "notBreaching",
+            ["ALARM"] * 3 + ["OK"] * 3,
+            "Threshold Crossed: 1 datapoint was received for 2 periods and 1 missing datapoint was treated "
+            "as [NonBreaching].",
+        ),
+        (
+            "missing",
+            ["ALARM"] * 4 + ["INSUFFICIENT_DATA"] * 2,
+            "Insufficient Data: 2 datapoints were unknown.",
+        ),
+    ],
+)
+def test_alarm_after_the_metric_has_ended(
+    services: Services, missing: str, states: list[str], reason: str
+) -> None:
+    """Real points of a range of four come first; what is missing counts only where they are too few."""
+    metric = {"Namespace": "Mine", "MetricName": "m", "Dimensions": []}
+    services.cloudwatch.put_metric_alarm(**{**ALARM, **metric}, TreatMissingData=missing)
+    for _ in range(3):
+        services.cloudwatch.put_metric_data(Namespace="Mine", MetricData=[{"MetricName": "m", "Value": 200}])
+        services.work(60)
+    found = []
+    for _ in range(6):
+        services.work(60)
+        found.append(described(services)["StateValue"])
+    assert found == states
+    assert described(services)["StateReason"] == reason
+
+
+def test_alarm_on_a_table_ignores_missing_data_by_default(services: Services) -> None:
+    metric = {"MetricName": "ReadThrottleEvents"}
+    services.create()
+    services.cloudwatch.put_metric_alarm(**{**ALARM, **metric})
+    services.cloudwatch.set_alarm_state(AlarmName="busy", StateValue="ALARM", StateReason="drill")
+    services.work(900)
+    assert described(services)["StateValue"] == "ALARM"
+
+
 def test_some_of_the_last_points(services: Services) -> None:
     services.create()
     services.cloudwatch.put_metric_alarm(**{**ALARM, "EvaluationPeriods": 5}, DatapointsToAlarm=2)
@@ -207,7 +256,7 @@ def test_set_by_hand_until_the_next_look(services: Services) -> None:
     assert history(services, AlarmName="busy")[1:] == [
         "Alarm updated from INSUFFICIENT_DATA to ALARM",
         f"Failed to execute action {TOPIC}",
-    ], "nothing leaves this server, and the history says so"
+    ], "only a webhook receives actions, and the history says so"
     services.minutes(3, 1)
     assert described(services)["StateValue"] == "OK"
 
@@ -278,8 +327,13 @@ def test_tags_of_alarms(services: Services) -> None:
         services.cloudwatch.list_tags_for_resource(ResourceARN=arn + "x")
 
 
+METRIC = ("MetricName", "Namespace", "Dimensions", "Period", "Statistic")
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "no threshold": ({"Threshold": None}, "Threshold must be specified"),
+    "no threshold": (
+        {"Threshold": None},
+        "PutMetricAlarm request should have valid Threshold parameter",
+    ),
     "anomalies": (
         {"ComparisonOperator": "LessThanLowerThreshold"},
         "LessThanLowerThreshold needs anomaly detection, which is not offered by this version of Faradisc.",
@@ -290,15 +344,39 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "more than a day": (
         {"Period": 3600, "EvaluationPeriods": 25},
+        "An alarm over more than a day is not offered by this version of Faradisc, which keeps metrics for "
+        "a day.",
+    ),
+    "more than a day of minutes": (
+        {"Period": 60, "EvaluationPeriods": 1441},
         "Metrics cannot be checked across more than a day (EvaluationPeriods * Period must be <= 86400).",
     ),
+    "more than a week": (
+        {"Period": 3600, "EvaluationPeriods": 169},
+        "Metrics cannot be checked across more than a week (EvaluationPeriods * Period must be <= 604800).",
+    ),
+    "an unknown service": ({"AlarmActions": ["arn:aws:foo:us-east-1:1:x"]}, "Unsupported AWS vendor foo"),
+    "another region": (
+        {"OKActions": [TOPIC.replace("us-east-1", "eu-west-1")]},
+        "Invalid region eu-west-1 specified. Only us-east-1 is supported.",
+    ),
+    "an umlaut": ({"Namespace": "Ümlaut"}, "Namespace must not contain Non-ASCII characters."),
+    "Metrics Insights": (
+        {**dict.fromkeys(METRIC), "Metrics": [{"Id": "a", "Expression": "SELECT MAX(x) FROM y"}]},
+        "Metrics Insights (SELECT) is not offered by this version of Faradisc.",
+    ),
+    "a search": (
+        {**dict.fromkeys(METRIC), "Metrics": [{"Id": "a", "Expression": "SEARCH('a', 'Sum', 60)"}]},
+        "SEARCH is not supported on Metric Alarms.",
+    ),
+    "odd seconds": ({"Period": 45}, "Period must be 10, 20, 30 or a multiple of 60"),
     "seconds": (
         {"Period": 10},
-        "A Period that is no multiple of 60 seconds is not offered by this version of Faradisc.",
+        "A Period below a minute is not offered by this version of Faradisc.",
     ),
     "more points than periods": (
         {"DatapointsToAlarm": 3},
-        "DatapointsToAlarm must not be greater than EvaluationPeriods",
+        "DatapointsToAlarm must be less than or equal to EvaluationPeriods",
     ),
     "no statistic": (
         {"Statistic": None},
@@ -314,7 +392,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "low samples": (
         {"EvaluateLowSampleCountPercentile": "ignore"},
-        "EvaluateLowSampleCountPercentile is offered with an ExtendedStatistic and as 'evaluate' only",
+        "Option evaluateLowSampleCountPercentile can not be applied with statistic Sum.",
     ),
 }
 

@@ -181,16 +181,6 @@ def test_a_larger_scale_out_does_not_wait_for_a_cooldown() -> None:
     assert [decision.wanted for decision in table.minutes(3, 200)] == [286]
 
 
-def test_what_was_added_is_part_of_what_is_wanted_while_a_cooldown_lasts() -> None:
-    """The same of an own metric, which may not have seen it yet: twice the target wants twice of before."""
-    table = Scaled(100, target_percent=60, scale_out_cooldown_s=600, own_metric=True)
-    assert [decision.wanted for decision in table.minutes(3, 2)] == [200]
-    assert table.minutes(5, 2) == []
-    assert [decision.wanted for decision in table.minutes(3, 2.5)] == [250]
-    assert table.minutes(8, 2.5) == []
-    assert [decision.wanted for decision in table.minutes(1, 2.5)] == [625]
-
-
 @pytest.mark.parametrize(("low", "high", "moved"), [(200, 1000, 200), (5, 50, 50)])
 def test_limits_that_move_a_capacity_begin_no_cooldown(low: int, high: int, moved: int) -> None:
     table = Scaled(100, scale_out_cooldown_s=3600, scale_in_cooldown_s=3600)

@@ -78,3 +78,37 @@ def test_alarms() -> None:
     assert AlarmRule("LessThanThreshold", 10, 60, 2, missing="ignore").state([None, None], "ALARM") == "ALARM"
     assert AlarmRule("GreaterThanOrEqualToThreshold", 10, 60, 3, needed=2).state([10, 0, 10]) == "ALARM"
     assert AlarmRule("LessThanOrEqualToThreshold", 10, 60, 1).state([10]) == "ALARM"
+
+
+INSUFFICIENT, RETAINED = "INSUFFICIENT_DATA", "retained"
+MISSING_DATA = [
+    # Datapoints to Alarm is 3, then 2; Evaluation Periods is 3.
+    (3, "0-X-X", ["OK", "OK", "OK", "OK"]),
+    (3, "0----", ["OK", "OK", "OK", "OK"]),
+    (3, "-----", [INSUFFICIENT, RETAINED, "ALARM", "OK"]),
+    (3, "0XX-X", ["ALARM", "ALARM", "ALARM", "ALARM"]),
+    (3, "--X--", ["ALARM", RETAINED, "ALARM", "OK"]),
+    (2, "0-X-X", ["ALARM", "ALARM", "ALARM", "ALARM"]),
+    (2, "00X0X", ["ALARM", "ALARM", "ALARM", "ALARM"]),
+    (2, "0-X--", ["OK", "OK", "ALARM", "OK"]),
+    (2, "----0", ["OK", "OK", "ALARM", "OK"]),
+    (2, "---X-", ["ALARM", RETAINED, "ALARM", "OK"]),
+]
+"""Both tables of Amazon CloudWatch User Guide, "Configuring how CloudWatch alarms treat missing data"."""
+
+
+@pytest.mark.parametrize(("needed", "points", "states"), MISSING_DATA)
+def test_alarm_treats_missing_data_as_both_tables_of_the_service(
+    needed: int, points: str, states: list[str]
+) -> None:
+    values = [{"0": 0, "X": 20, "-": None}[each] for each in points]
+    for missing, state in zip(("missing", "ignore", "breaching", "notBreaching"), states, strict=True):
+        rule = AlarmRule("GreaterThanThreshold", 10, 60, 3, needed, missing)  # type: ignore[arg-type]
+        for before in ("OK", "ALARM", "INSUFFICIENT_DATA"):
+            assert rule.state(values, before) == (before if state == RETAINED else state)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("points", ["----X", "---X-"])
+def test_alarm_waits_for_the_next_point_before_it_goes_to_alarm(points: str) -> None:
+    values = [{"X": 20, "-": None}[each] for each in points]
+    assert AlarmRule("GreaterThanThreshold", 10, 60, 3).state(values, "OK") == "OK"

@@ -29,6 +29,10 @@ class Scaled:
     """Read or Write."""
 
     @property
+    def dimension(self) -> str:
+        return f"dynamodb:{'table' if self.index is None else 'index'}:{self.direction}CapacityUnits"
+
+    @property
     def consumed_metric(self) -> str:
         return f"Consumed{self.direction}CapacityUnits"
 

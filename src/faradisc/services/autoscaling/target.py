@@ -14,8 +14,6 @@ from faradisc.services.autoscaling.dimension import Scaled, scaled_by
 from faradisc.services.cloudwatch.documents import from_document, to_document
 
 SERVICE_NAMESPACE = "dynamodb"
-CUSTOMIZED = "CustomizedMetricSpecification"
-"""The member of a policy's configuration that names another metric than utilization."""
 
 
 @dataclass(slots=True)
@@ -81,7 +79,6 @@ def policy_of(configuration: Mapping[str, Any]) -> Policy:
         configuration.get("ScaleOutCooldown", 0),
         configuration.get("ScaleInCooldown", 0),
         configuration.get("DisableScaleIn", False),
-        CUSTOMIZED in configuration,
     )
 
 

@@ -1,15 +1,14 @@
 """The CloudWatch alarms of a target tracking policy, with names and settings as in the service.
 
 AlarmHigh and AlarmLow drive the policy, which sets their states (capacity/autoscaling.py). The other two
-follow the provisioned capacity, which clients may change; a policy with a customized metric does not have
-them.
+follow the provisioned capacity, which clients may change.
 
 Source: capacity.md section 2.13; V120.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from faradisc.capacity.autoscaling import LOW_POINTS
@@ -17,8 +16,7 @@ from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.clock import Entropy
 from faradisc.metrics.alarm_rule import State
 from faradisc.metrics.metric_catalog import NAMESPACE
-from faradisc.services.autoscaling.customized import alarm_members
-from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target
+from faradisc.services.autoscaling.target import ScalingPolicy, Target
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.alarms import Alarms
 from faradisc.services.cloudwatch.reasons import reason, reason_data
@@ -36,17 +34,13 @@ def new_ids(entropy: Entropy) -> dict[str, str]:
     return {kind: entropy.uuid() for kind in KINDS}
 
 
-def kinds_of(policy: ScalingPolicy) -> tuple[str, ...]:
-    return (HIGH, LOW) if CUSTOMIZED in policy.configuration else KINDS
-
-
 def alarm_name(target: Target, policy: ScalingPolicy, kind: str) -> str:
     return f"TargetTracking-{target.resource_id}-{kind}-{policy.alarm_ids[kind]}"
 
 
 def references(target: Target, policy: ScalingPolicy) -> list[dict[str, str]]:
     """Returns the alarms as members of a scaling policy."""
-    names = [alarm_name(target, policy, kind) for kind in kinds_of(policy)]
+    names = [alarm_name(target, policy, kind) for kind in KINDS]
     arn = f"arn:aws:cloudwatch:{target.region}:{target.account}:alarm"
     return [{"AlarmName": name, "AlarmARN": f"{arn}:{name}"} for name in names]
 
@@ -56,8 +50,6 @@ async def sync(alarms: Alarms, target: Target, now_ns: int) -> None:
     policy = target.policy
     if policy is None or not policy.tracking.drawn_for:
         return
-    of_another_metric = set(KINDS) - set(kinds_of(policy))
-    await _delete(alarms, target, policy, of_another_metric)
     for kind, settings in _settings(target, policy):
         name = alarm_name(target, policy, kind)
         alarm = alarms.find(target.scope, name)
@@ -82,7 +74,7 @@ async def _move(alarms: Alarms, alarm: Alarm, state: State, policy: ScalingPolic
     points = [
         (tracking.looked_ns - (count - position) * MINUTE_NS, point)
         for position, point in enumerate(tracking.points)
-    ][-rule.periods :]
+    ][-rule.range :]
     looked_ns = tracking.looked_ns + tracking.timing.metric_delay_s * SECOND_NS
     why = reason(rule, points, alarm.state, state)
     statistic = alarm.settings.get("Statistic")
@@ -90,11 +82,7 @@ async def _move(alarms: Alarms, alarm: Alarm, state: State, policy: ScalingPolic
 
 
 async def remove(alarms: Alarms, target: Target, policy: ScalingPolicy) -> None:
-    await _delete(alarms, target, policy, KINDS)
-
-
-async def _delete(alarms: Alarms, target: Target, policy: ScalingPolicy, kinds: Iterable[str]) -> None:
-    names = [alarm_name(target, policy, kind) for kind in kinds]
+    names = [alarm_name(target, policy, kind) for kind in KINDS]
     found = [alarm for alarm in (alarms.find(target.scope, name) for name in names) if alarm is not None]
     if found:
         await alarms.delete(found)
@@ -113,11 +101,7 @@ def _settings(target: Target, policy: ScalingPolicy) -> Iterator[tuple[str, dict
         "Namespace": NAMESPACE,
         "Dimensions": [{"Name": name, "Value": value} for name, value in reversed(scaled.metric_dimensions)],
     }
-    specification = policy.configuration.get(CUSTOMIZED)
-    if specification is not None:
-        metric = alarm_members(specification)
-    else:
-        metric = {**of_table, "MetricName": scaled.consumed_metric, "Statistic": "Sum", "Period": 60}
+    metric = {**of_table, "MetricName": scaled.consumed_metric, "Statistic": "Sum", "Period": 60}
     for kind, rule in zip((HIGH, LOW), policy.tracking.rules(), strict=True):
         driving = {
             **metric,
@@ -126,8 +110,6 @@ def _settings(target: Target, policy: ScalingPolicy) -> Iterator[tuple[str, dict
             "ComparisonOperator": rule.comparison,
         }
         yield kind, {**common, **driving}
-    if specification is not None:
-        return
     common |= of_table
     for kind, comparison in ((CAPACITY_HIGH, "GreaterThanThreshold"), (CAPACITY_LOW, "LessThanThreshold")):
         watching = {"MetricName": scaled.provisioned_metric, "Threshold": float(capacity)}

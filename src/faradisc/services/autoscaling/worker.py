@@ -26,8 +26,8 @@ from faradisc.metrics.alarm_rule import Value
 from faradisc.metrics.metric_catalog import NAMESPACE
 from faradisc.metrics.metric_store import RETENTION_MINUTES
 from faradisc.operations.call import Call
-from faradisc.services.autoscaling import customized, tracking_alarms
-from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target
+from faradisc.services.autoscaling import tracking_alarms
+from faradisc.services.autoscaling.target import ScalingPolicy, Target
 from faradisc.services.autoscaling.targets import Activity, TargetStore
 from faradisc.services.cloudwatch.alarms import Alarms
 from faradisc.services.cloudwatch.sources import MetricName, Sources
@@ -198,7 +198,7 @@ class AutoScaler:
             if tracking.next_look_ns() > now_ns:
                 break
             minute_ns = tracking.looked_ns
-            consumed = self._value(target, policy, minute_ns)
+            consumed = self._consumed(target, minute_ns)
             decreases = DecreaseLog(list(present.throughput.decreases_ns))
             states = (tracking.high_state, tracking.low_state)
             decision = tracking.evaluate(minute_ns, consumed, present.capacity, decreases)
@@ -212,11 +212,8 @@ class AutoScaler:
             await self.targets.save_with(target)
         return True
 
-    def _value(self, target: Target, policy: ScalingPolicy, minute_ns: int) -> Value | None:
-        """Returns what the policy tracks in a minute: consumed units, or the value of its own metric."""
-        specification = policy.configuration.get(CUSTOMIZED)
-        if specification is not None:
-            return customized.value_of(specification, self.sources, target.scope, minute_ns)
+    def _consumed(self, target: Target, minute_ns: int) -> Value:
+        """Returns the units that were consumed in a minute."""
         scaled = target.scaled
         consumed = MetricName(target.scope, NAMESPACE, scaled.consumed_metric, scaled.metric_dimensions)
         points = self.sources.points(consumed, minute_ns, minute_ns + MINUTE_NS, 60)

@@ -7,6 +7,7 @@
     alarm, alarms, reasons
                   one alarm; all of them, with their history; the words for their states
     evaluation    the background job that evaluates alarms
+    notifications sends the actions of alarms to a webhook
     registry      the list of operations, which are in `operations/`
 
 Sources: botocore's model of CloudWatch (2010-08-01), its documentation of members, capacity.md section 2.14,

@@ -10,12 +10,13 @@ from typing import Any
 from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import epoch_seconds
 from faradisc.metrics.alarm_rule import AlarmRule, State
+from faradisc.metrics.metric_catalog import NAMESPACE
 from faradisc.services.cloudwatch.documents import from_document, to_document
 
 METRIC_DELAY_NS = 60 * SECOND_NS
 """From the end of a period to its evaluation, as in auto scaling (capacity.md section 2.13)."""
 
-_ACTIONS: Mapping[State, str] = {
+ACTIONS: Mapping[State, str] = {
     "OK": "OKActions",
     "ALARM": "AlarmActions",
     "INSUFFICIENT_DATA": "InsufficientDataActions",
@@ -63,21 +64,25 @@ class Alarm:
         return longest
 
     @property
-    def periods(self) -> int:
-        count: int = self.settings["EvaluationPeriods"]
-        return count
-
-    @property
     def rule(self) -> AlarmRule:
         settings = self.settings
         return AlarmRule(
             settings["ComparisonOperator"],
             Fraction(settings["Threshold"]),
             self.period_s,
-            self.periods,
+            settings["EvaluationPeriods"],
             settings.get("DatapointsToAlarm"),
-            settings.get("TreatMissingData", "missing"),
+            settings.get("TreatMissingData") or ("ignore" if NAMESPACE in self._namespaces() else "missing"),
         )
+
+    def _namespaces(self) -> set[str]:
+        """Returns the namespaces of the metrics that the alarm evaluates."""
+        queries = [
+            query["MetricStat"]["Metric"]
+            for query in self.settings.get("Metrics", ())
+            if "MetricStat" in query
+        ]
+        return {metric["Namespace"] for metric in (queries or [self.settings]) if "Namespace" in metric}
 
     @property
     def actions_enabled(self) -> bool:
@@ -86,7 +91,7 @@ class Alarm:
 
     def actions(self) -> list[str]:
         """Returns the ARNs of the actions of the present state."""
-        return self.settings.get(_ACTIONS[self.state], []) if self.actions_enabled else []
+        return self.settings.get(ACTIONS[self.state], []) if self.actions_enabled else []
 
     def describe(self) -> dict[str, Any]:
         """Returns a MetricAlarm of the model."""

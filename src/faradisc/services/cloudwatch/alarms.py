@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -19,11 +19,14 @@ from faradisc.metrics.alarm_rule import State
 from faradisc.model.codec.keyspace import ALARMS_PART
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.documents import DocumentStore, Key, from_document, to_document
+from faradisc.services.cloudwatch.notifications import Notifier
 from faradisc.storage.api import Store
 
 HISTORY_NS = 30 * DAY_NS
 EVENTS_MAX = 10_000
 """Of all alarms together; the oldest are deleted first."""
+
+UNSENT: Final = "Only topics of SNS are notified, and only with --alarm-webhook"
 
 Name = tuple[str, str]
 """Scope and name."""
@@ -61,6 +64,8 @@ class Alarms:
         """Rises when an alarm is added or deleted, or gets new settings."""
         self.started_ns = clock.now_ns()
         """There are no metrics from before this."""
+        self.notifier: Notifier | None = None
+        """Sends actions; None: they are not carried out."""
 
     async def load(self) -> None:
         self._take_over(await self._documents.load())
@@ -152,7 +157,7 @@ class Alarms:
         if self._alarms.get((alarm.scope, alarm.name)) is not alarm:
             return
         before = {"stateValue": alarm.state, "stateReason": alarm.reason}
-        changed = state != alarm.state
+        state_before, changed = alarm.state, state != alarm.state
         alarm.updated_ns = at_ns
         events = []
         if changed:
@@ -162,24 +167,31 @@ class Alarms:
             events.append(self._event(alarm, at_ns, "StateUpdate", summary, data))
             alarm.transitioned_ns = at_ns
         alarm.state, alarm.reason, alarm.reason_data = state, reason, reason_data
-        if changed:
-            events += [
-                self._unsent(alarm, action, at_ns) for action in alarm.actions() if alarm.owner is None
-            ]
+        if changed and alarm.owner is None:
+            for action in alarm.actions():
+                if self.notifier is None or not self.notifier.add(alarm, state_before, action, at_ns):
+                    events.append(self._acted(alarm, action, at_ns, UNSENT))
         await self._save([alarm], events)
 
-    def _unsent(self, alarm: Alarm, action: str, at_ns: int) -> HistoryItem:
-        """Returns the event of an action that was due. Actions are not carried out."""
-        failure = "Faradisc carries out no actions of alarms"
+    async def notify(self) -> bool:
+        """Sends what is due to the webhook, and records what has ended. Returns False if nothing has."""
+        ended = [] if self.notifier is None else self.notifier.step()
+        events = [self._acted(each.alarm, each.action, each.at_ns, error) for each, error in ended]
+        if events:
+            await self._save([], events)
+        return bool(events)
+
+    def _acted(self, alarm: Alarm, action: str, at_ns: int, failure: str) -> HistoryItem:
+        """Returns the event of an action that was due. failure: why it was not carried out; "": it was."""
         data = {
             "version": "1.0",
-            "actionState": "Failed",
+            "actionState": "Failed" if failure else "Succeeded",
             "stateUpdateTimestamp": at_ns // 1_000_000,
             "notificationResource": action,
-            "error": failure,
+            **({"error": failure} if failure else {}),
         }
-        summary = f"Failed to execute action {action}"[:255]
-        return self._event(alarm, at_ns, "Action", summary, data)
+        summary = f"{'Failed to execute' if failure else 'Successfully executed'} action {action}"
+        return self._event(alarm, self._clock.now_ns(), "Action", summary, data)
 
     async def delete(self, alarms: Iterable[Alarm]) -> None:
         self.version += 1

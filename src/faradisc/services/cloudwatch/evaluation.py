@@ -66,7 +66,7 @@ class Evaluator:
             if end_ns + METRIC_DELAY_NS > now_ns:
                 return
             alarm.looked_ns = end_ns
-            window_ns = alarm.periods * period_ns
+            window_ns = alarm.rule.periods * period_ns
             restarted = alarm.configured_ns < self._alarms.started_ns
             if not (restarted and end_ns - window_ns < self._alarms.started_ns):
                 await self._look(alarm, end_ns)
@@ -74,7 +74,7 @@ class Evaluator:
     async def _look(self, alarm: Alarm, end_ns: int) -> None:
         rule = alarm.rule
         period_ns = alarm.period_s * SECOND_NS
-        begins = [end_ns - count * period_ns for count in range(rule.periods, 0, -1)]
+        begins = [end_ns - count * period_ns for count in range(rule.range, 0, -1)]
         values = self._values(alarm, begins[0], end_ns)
         points = [(at, values.get(at)) for at in begins]
         state = rule.state([value for _, value in points], alarm.state)

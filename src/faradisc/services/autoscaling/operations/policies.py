@@ -1,7 +1,8 @@
-"""PutScalingPolicy, DescribeScalingPolicies, DeleteScalingPolicy: target tracking of utilization or a metric.
+"""PutScalingPolicy, DescribeScalingPolicies, DeleteScalingPolicy: target tracking of utilization.
 
-The service itself offers DynamoDB no step scaling and no predictive scaling (documentation of PolicyType).
-A target has one policy here.
+The service itself offers DynamoDB no step scaling, no predictive scaling (documentation of PolicyType) and no
+other metric (measured in September 2026 for tables, assumed for indexes). So a target has one policy. Texts
+are of September 2026.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ from faradisc.capacity.autoscaling import Tracking
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.clock import epoch_seconds
 from faradisc.operations.call import Call
-from faradisc.services.autoscaling import customized, tracking_alarms
+from faradisc.services.autoscaling import tracking_alarms
 from faradisc.services.autoscaling.dimension import Scaled
 from faradisc.services.autoscaling.errors import ObjectNotFoundException, ValidationException
 from faradisc.services.autoscaling.operations.listing import chosen_targets, paged
 from faradisc.services.autoscaling.service import AutoScaling, names_of
-from faradisc.services.autoscaling.target import CUSTOMIZED, ScalingPolicy, Target, policy_of
+from faradisc.services.autoscaling.target import ScalingPolicy, Target, policy_of
 
 POLICY_TYPE: Final = "TargetTrackingScaling"
-TARGET_PERCENT: Final = (20, 90)
+TARGET_PERCENT: Final = (10.0, 90.0)
 COOLDOWN_S_MAX: Final = 86_400 * 7
 """Assumed."""
 
+PREDEFINED: Final = "PredefinedMetricSpecification"
+CUSTOMIZED: Final = "CustomizedMetricSpecification"
 _CONFIGURATION: Final = "TargetTrackingScalingPolicyConfiguration"
+_OTHER_CONFIGURATIONS: Final = {"StepScalingPolicyConfiguration", "PredictiveScalingPolicyConfiguration"}
 
 
 async def put_scaling_policy(autoscaling: AutoScaling, call: Call) -> dict[str, Any]:
@@ -34,14 +38,10 @@ async def put_scaling_policy(autoscaling: AutoScaling, call: Call) -> dict[str, 
     target = autoscaling.target(call)
     present = target.policy
     if present is not None and present.name != request["PolicyName"]:
-        if (CUSTOMIZED in present.configuration) != (CUSTOMIZED in request.get(_CONFIGURATION, {})):
-            raise ValidationException(
-                "A second scaling policy of a scalable target is not offered by this version of Faradisc."
-            )
         raise ValidationException(
             "Only one TargetTrackingScaling policy for a given metric specification is allowed."
         )
-    configuration = _checked_configuration(autoscaling, call, target.scaled, new=present is None)
+    configuration = _checked_configuration(request, target.scaled, new=present is None)
     if configuration is None:
         assert present is not None
         configuration = present.configuration
@@ -76,33 +76,32 @@ async def put_scaling_policy(autoscaling: AutoScaling, call: Call) -> dict[str, 
     }
 
 
-def _checked_configuration(
-    autoscaling: AutoScaling, call: Call, scaled: Scaled, *, new: bool
-) -> dict[str, Any] | None:
+def _checked_configuration(request: Mapping[str, Any], scaled: Scaled, *, new: bool) -> dict[str, Any] | None:
     """Returns the configuration; None when the present one stays. Raises ValidationException."""
-    request = call.request
     policy_type = request.get("PolicyType", None if new else POLICY_TYPE)
     if policy_type is None:
         raise ValidationException("PolicyType must be specified for a new scaling policy")
     if policy_type != POLICY_TYPE:
         raise ValidationException(f"{policy_type} is not supported for service namespace: dynamodb")
-    for member in ("StepScalingPolicyConfiguration", "PredictiveScalingPolicyConfiguration"):
-        if member in request:
-            raise ValidationException(f"{member} cannot be specified for policy type {POLICY_TYPE}")
     configuration: dict[str, Any] | None = request.get(_CONFIGURATION)
+    if configuration is None and (new or _OTHER_CONFIGURATIONS & request.keys()):
+        raise ValidationException(f"{POLICY_TYPE} policy configuration must be specified")
     if configuration is None:
-        if new:
-            raise ValidationException(f"{_CONFIGURATION} must be specified for policy type {POLICY_TYPE}")
         return None
-    if (CUSTOMIZED in configuration) == ("PredefinedMetricSpecification" in configuration):
+    if _OTHER_CONFIGURATIONS & request.keys():
         raise ValidationException(
-            "Either a predefined or a customized metric specification must be specified"
+            "You must only provide a single scaling policy configuration, which must match the scaling "
+            "policy type specified."
+        )
+    if CUSTOMIZED in configuration and PREDEFINED in configuration:
+        raise ValidationException(
+            f"Only one of {PREDEFINED} or {CUSTOMIZED} can be set for target tracking scaling."
         )
     if CUSTOMIZED in configuration:
-        now_ns = autoscaling.clock.now_ns()
-        customized.check(configuration[CUSTOMIZED], autoscaling.sources, autoscaling.scope(call), now_ns)
-    else:
-        _check_metric(configuration["PredefinedMetricSpecification"], scaled)
+        raise ValidationException(f"Scalable dimension {scaled.dimension} does not support {CUSTOMIZED}.")
+    if PREDEFINED not in configuration:
+        raise ValidationException(f"{PREDEFINED} or {CUSTOMIZED} must be set for target tracking scaling.")
+    _check_metric(configuration[PREDEFINED], scaled)
     _check_numbers(configuration)
     return configuration
 
@@ -110,10 +109,9 @@ def _checked_configuration(
 def _check_metric(specification: Mapping[str, Any], scaled: Scaled) -> None:
     metric = specification["PredefinedMetricType"]
     if metric != scaled.predefined_metric:
-        kind = "table" if scaled.index is None else "index"
         raise ValidationException(
-            f"Predefined metric type {metric} is not supported for scalable dimension "
-            f"dynamodb:{kind}:{scaled.direction}CapacityUnits"
+            f"Scalable dimension {scaled.dimension} only supports the following predefined metric types: "
+            f"{scaled.predefined_metric}"
         )
     if "ResourceLabel" in specification:
         raise ValidationException(f"ResourceLabel cannot be specified for predefined metric type {metric}")
@@ -122,11 +120,12 @@ def _check_metric(specification: Mapping[str, Any], scaled: Scaled) -> None:
 def _check_numbers(configuration: Mapping[str, Any]) -> None:
     low, high = TARGET_PERCENT
     target = configuration["TargetValue"]
-    if CUSTOMIZED in configuration:
-        if not math.isfinite(target) or target <= 0:
-            raise ValidationException(f"TargetValue must be greater than 0, not {target}")
-    elif not math.isfinite(target) or not low <= target <= high:
-        raise ValidationException(f"TargetValue must be between {low} and {high}, not {target}")
+    if not math.isfinite(target) or not low <= target <= high:
+        metric = configuration[PREDEFINED]["PredefinedMetricType"]
+        raise ValidationException(
+            f"For predefined metric type {metric}, target value must be between '{low}' and '{high}', but "
+            f"was '{float(target)}'."
+        )
     for member in ("ScaleOutCooldown", "ScaleInCooldown"):
         seconds = configuration.get(member, 0)
         if not 0 <= seconds <= COOLDOWN_S_MAX:

@@ -37,11 +37,9 @@ async def put_scheduled_action(autoscaling: AutoScaling, call: Call) -> dict[str
     action = _action(autoscaling, call, name, present)
     check_limits(action.minimum, action.maximum)
     if action.minimum is None and action.maximum is None:
-        raise ValidationException(
-            "ScalableTargetAction must have a minimum capacity, a maximum capacity or both"
-        )
+        raise ValidationException("At least one of minimum capacity and maximum capacity should be provided")
     if action.start_ns is not None and action.end_ns is not None and action.start_ns >= action.end_ns:
-        raise ValidationException("Scheduled action start time must be before its end time")
+        raise ValidationException("StartTime must be before EndTime")
     _check_zone(action.timezone)
     try:
         parse_schedule(action.schedule)
@@ -68,7 +66,7 @@ def _action(
     limits = request.get("ScalableTargetAction")
     if limits is None:
         if present is None:
-            raise ValidationException("ScalableTargetAction must be specified for a new scheduled action")
+            raise ValidationException("ScalableTargetAction must be set")
         limits = {"MinCapacity": present.minimum, "MaxCapacity": present.maximum}
     return ScheduledAction(
         name,

@@ -72,8 +72,10 @@ def _new(autoscaling: AutoScaling, call: Call, scope: str) -> Target:
 def check_limits(minimum: int | None, maximum: int | None) -> None:
     """Raises: ValidationException."""
     for which, value in (("Minimum", minimum), ("Maximum", maximum)):
-        if value is not None and not 1 <= value <= CAPACITY_MAX:
-            raise ValidationException(f"{which} capacity must be between 1 and {CAPACITY_MAX}, not {value}")
+        if value is not None and value < 1:
+            raise ValidationException(f"{which} capacity cannot be less than 1")
+        if value is not None and value > CAPACITY_MAX:
+            raise ValidationException(f"{which} capacity cannot be greater than {CAPACITY_MAX}")
     if minimum is not None and maximum is not None and maximum < minimum:
         raise ValidationException("Maximum capacity cannot be less than minimum capacity")
 

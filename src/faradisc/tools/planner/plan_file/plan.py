@@ -91,7 +91,7 @@ class Scaling(Members):
 
     minimum: Annotated[Units, Field(alias="min"), Example("min: 5")]
     maximum: Annotated[Units, Field(alias="max"), Example("max: 1000")]
-    target_percent: Annotated[float, Field(alias="target", ge=20, le=90)] = 70.0
+    target_percent: Annotated[float, Field(alias="target", ge=10, le=90)] = 70.0
     scale_in_cooldown_s: Annotated[Seconds, Field(alias="scale_in_cooldown")] = 0
     scale_out_cooldown_s: Annotated[Seconds, Field(alias="scale_out_cooldown")] = 0
     disable_scale_in: bool = False
