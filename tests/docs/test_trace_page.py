@@ -93,7 +93,7 @@ def test_plans_of_the_guide_can_be_loaded() -> None:
     assert (day.variant, suffixed.variant) == ("the day", "the day and a suffix")
     assert day.traffic[0].keys.words != suffixed.traffic[0].keys.words
     assert on_demand.tables[0].rates.on_demand
-    traffic = "duration: 1h\ntraffic: [{operation: GetItem, rate: 1, keys: single}]\n"
+    traffic = "duration: 3h\ntraffic: [{operation: GetItem, rate: 1, keys: single}]\n"
     assert load_plan(tables + traffic, "guide").tables[0].rates.write_scaling is not None
 
 

@@ -186,6 +186,8 @@ async def answer_page(call: Call, search: Search, page: Page, table_name: str) -
         result["LastEvaluatedKey"] = {name: last[name] for name in names}
     consumed = _consumed(table_name, search, page, fetched)
     search.charged = consumed.total()
+    if search.usage is not None and search.condition is not None:
+        search.usage.found = (count, len(page.records))
     charge_page(search.table, search.index, search.usage, search.charged)
     detail = call.request.get("ReturnConsumedCapacity", "NONE")
     if detail != "NONE":

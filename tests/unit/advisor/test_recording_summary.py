@@ -192,3 +192,25 @@ def test_shown_text_has_no_control_characters() -> None:
     with_definitions(traffic, {"Orders": Definition("Orders", indexes=(projected,))})
     text = as_text(traffic, advise(traffic))
     assert "\\x1b[2J" in text and "\x1b" not in text
+
+
+def test_a_set_up_before_the_first_read_raises_no_alarm() -> None:
+    """600 writes in the first second, then one a second beside reads for ten minutes."""
+    first = [line(0.001 * n, "PutItem", ["", "W", place(f"k{n}"), 2], key=f"k{n}") for n in range(600)]
+    later = [
+        each
+        for n in range(20, 620)
+        for each in (
+            line(n, "PutItem", ["", "W", place("a"), 2], key="a"),
+            line(n + 0.5, "GetItem", ["", "R", place("a"), 1, "eventual"], key="a"),
+        )
+    ]
+    traffic = read([*first, *first[:100], *later])
+    assert traffic.tables["Orders"].demand(None, "W").peak_half == 2
+    assert any(
+        "701 writes of the first 20 s, before any read, are left out" in note for note in traffic.notes
+    )
+    assert traffic.duration_s == 600
+    # A load that goes on is none.
+    steady = [line(n, "PutItem", ["", "W", place("a"), 2], key="a") for n in range(300)]
+    assert read([*steady, *later]).tables["Orders"].demand(None, "W").requests == 900

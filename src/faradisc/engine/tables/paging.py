@@ -50,6 +50,7 @@ class PageUsage:
         "_resource",
         "_table",
         "attributes",
+        "found",
         "operation",
     )
 
@@ -58,6 +59,8 @@ class PageUsage:
         """Or Scan, once the key ranges are known."""
         self.attributes: Sequence[str] | None = None
         """The names that the projection asks for; None: all."""
+        self.found: tuple[int, int] | None = None
+        """Items that a filter left, and those that it was given; None without a filter."""
         self._table = table
         self._resource = _payer(table, index)
         self._limiter = self._resource.reads
@@ -113,7 +116,15 @@ class PageUsage:
             for (key, _), part in zip(admitted, parts, strict=True)
         ]
         self._table.meter.usage.take(charges, self._now)
-        trace(self._table, self.operation, charges, None, self._now, attributes=self.attributes)
+        trace(
+            self._table,
+            self.operation,
+            charges,
+            None,
+            self._now,
+            attributes=self.attributes,
+            found=self.found,
+        )
 
 
 def page_usage(table: Table, index: Index | None, *, consistent: bool) -> PageUsage | None:

@@ -127,11 +127,13 @@ def trace(
     grows: tuple[int, int] = (0, 0),
     throttle: Throttle | None = None,
     attributes: Sequence[str] | None = None,
+    found: tuple[int, int] | None = None,
     size: int | None = None,
     changed: int | None = None,
 ) -> None:
     """Writes a request to the trace, if there is one. grows: bytes and items. now: time of the decision.
-    attributes: those that a page was asked for. size, changed: bytes of the item and of what changed in it.
+    attributes: those that a page was asked for. found: items that its filter left, of how many. size,
+    changed: bytes of the item and of what changed in it.
     """
     recorder = table.meter.recorder
     if recorder is not None:
@@ -145,6 +147,7 @@ def trace(
             grows_items=grows[1],
             refused=throttle.reason if throttle is not None else None,
             attributes=attributes,
+            found=found,
             item_bytes=size,
             changed_bytes=changed,
             encrypted=table.state.sealing is not None,

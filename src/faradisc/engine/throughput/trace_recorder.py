@@ -42,6 +42,7 @@ class TraceRecorder(Protocol):
         grows_items: int,
         refused: str | None,
         attributes: Sequence[str] | None,
+        found: tuple[int, int] | None,
         item_bytes: int | None,
         changed_bytes: int | None,
         encrypted: bool,
@@ -50,6 +51,7 @@ class TraceRecorder(Protocol):
 
         `encrypted`: whether the table is, so that no key may be readable in the trace.
         `refused`: the reason of a throttle, or None. `attributes`: those that a page was asked for, None for
-        all. `item_bytes`: of the item that a write has made, else None. `changed_bytes`: of the attributes
-        that a write has changed in an item that existed, else None.
+        all. `found`: items that the filter of a page left, and those it was given. `item_bytes`: of the item
+        that a write has made, else None. `changed_bytes`: of the attributes that a write has changed in an
+        item that existed, else None.
         """

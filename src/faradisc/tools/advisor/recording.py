@@ -6,11 +6,13 @@ import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
+from faradisc.capacity import units
 from faradisc.capacity.config import HALF_UNIT, HASH_BYTES, CapacityConfig, Direction
 from faradisc.limits import ITEM_SIZE_BYTES_MAX, WRITE_UNIT_BYTES
 from faradisc.model.codec.sortkey import decode_component
 from faradisc.tools.advisor.definitions import Definition, of_trace
 from faradisc.tools.advisor.traffic import (
+    Filtered,
     Followers,
     KeyLoad,
     ObservedDemand,
@@ -21,7 +23,7 @@ from faradisc.tools.advisor.traffic import (
 )
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.simulation.key_totals import KeyTally
-from faradisc.tools.planner.traces.trace_format import Recorded, Trace
+from faradisc.tools.planner.traces.trace_format import READS, Recorded, Trace
 from faradisc.tools.planner.traces.trace_writer import TraceCharge
 
 KEYS_SHOWN = 5
@@ -38,16 +40,38 @@ _MINUTE_S = 60
 RESOURCES_MAX = 10_000
 """Tables and global indexes, by direction; more are skipped."""
 ATTRIBUTES_MAX = 1_000
+TOGETHER_S = 0.0005
+"""Between two actions of a transaction; a request over a network takes longer."""
+SET_UP_MIN = 20
+SET_UP_PERCENT = 20
+"""Of the time, which a set-up takes at most."""
+_SUFFIXED = re.compile(r"(.{1,200}?)[.#_-](\d{1,4})")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
 Resource = tuple[str, str | None]
 
 
 def of_recording(trace: Trace, *, times: int = 1) -> Traffic:
-    """Returns the summary of a trace. Raises PlanError for one without requests."""
-    reader = _Reader(trace, {})
+    """Returns the summary of a trace. What is written before the first read, if it is most of all writes and
+    takes a short part of ten minutes or more, is a set-up that happens once, and is left out.
+
+    Raises PlanError for a trace without requests."""
+    reader, rest, set_up = _Reader(trace, {}), None, 0
     for request in trace.requests():
+        if rest is None and (request.operation in READS or request.charges[0].direction == "R"):
+            set_up = sum(table.demand(None, "W").requests for table in reader.tables.values())
+            rest = _Reader(trace, {}, begin_s=int(request.at_s)) if set_up >= SET_UP_MIN else reader
+        if rest is not None and rest is not reader:
+            rest.read(request)
         reader.read(request)
+    left_out = ""
+    if rest is not None and rest is not reader:
+        written = sum(table.demand(None, "W").requests for table in reader.tables.values())
+        short = rest.begin_s * 100 <= SET_UP_PERCENT * reader.last_s and reader.last_s >= SHORT_S
+        if 2 * set_up > written and short:
+            before = f"the first {rest.begin_s:,} s, before any read"
+            left_out = f"{set_up:,} writes of {before}, are left out: a set-up."
+            reader = rest
     if not reader.tables:
         what = "there is no request in this trace"
         if trace.mistakes:
@@ -58,7 +82,8 @@ def of_recording(trace: Trace, *, times: int = 1) -> Traffic:
         if name not in reader.tables and len(reader.tables) < RESOURCES_MAX and _NAME.fullmatch(name):
             reader.tables[name] = TableTraffic(of_trace(described))
     notes = [f"{trace.skipped} lines were skipped: {'; '.join(trace.mistakes)}."] if trace.skipped else []
-    duration_s = reader.last_s + 1
+    notes += [left_out] if left_out else []
+    duration_s = reader.last_s + 1 - reader.begin_s
     if duration_s < SHORT_S:
         notes.append(f"{duration_s:,} s are short: a month is computed as if all of it were like them.")
     return Traffic(f"trace {trace.file}", duration_s, reader.tables, times, notes)
@@ -69,11 +94,17 @@ class _Reader:
     trace: Trace
     tables: dict[str, TableTraffic]
     last_s: int = 0
+    begin_s: int = 0
+    """From which second on it reads; minutes count from there."""
     _second: int = 0
     _tallies: dict[tuple[str, str | None, Direction], _Tally] = field(default_factory=dict)
     _active: dict[tuple[str, str | None, Direction], _Tally] = field(default_factory=dict)
     """Those with a charge in the present second."""
     _positions: defaultdict[Resource, Counter[bytes]] = field(default_factory=lambda: defaultdict(Counter))
+    _pending: tuple[Recorded, TableTraffic] | None = None
+    """A write that may be a transaction by itself."""
+    _written_s: float = -1
+    """The moment of the last write."""
     _leader: _Leader | None = None
     _followers: dict[tuple[Resource, Resource, str], Followers] = field(default_factory=dict)
 
@@ -97,6 +128,9 @@ class _Reader:
             self._refuse(request, table)
         elif request.charges[0].direction == "W":
             _write(request, table)
+            self._single(request, table)
+        else:
+            _consistency(request, table)
         if request.operation in ("Query", "Scan"):
             self._page(request, table)
         self._follow(request)
@@ -112,6 +146,7 @@ class _Reader:
     def finish(self) -> None:
         self._end_second()
         self._end_screen()
+        self._end_transaction()
         for (name, index, direction), tally in self._tallies.items():
             demand = self.tables[name].demands[index, direction]
             demand.keys = tally.loads(direction)
@@ -128,7 +163,7 @@ class _Reader:
             tally = self._tallies[identity] = _Tally(_config(self.trace, request.table))
         demand.requests += bool(charge.half_units)
         demand.half_units += charge.half_units
-        minute = second // _MINUTE_S
+        minute = (second - self.begin_s) // _MINUTE_S
         demand.minutes[minute] = demand.minutes.get(minute, 0) + charge.half_units
         self._active[identity] = tally
         tally.second += charge.half_units
@@ -169,12 +204,44 @@ class _Reader:
             positions = self._positions[request.table, first.index]
             if first.place in positions or len(positions) < POSITIONS_MAX:
                 positions[first.place] += 1
+        if request.found is not None:
+            filtered = table.filtered.setdefault(first.index, Filtered())
+            filtered.pages += 1
+            filtered.left += request.found[0]
+            filtered.given += request.found[1]
+            filtered.half_units += sum(charge.half_units for charge in request.charges)
         if first.index is not None:
             pages = table.pages.setdefault(first.index, PagesOfIndex())
             pages.pages += 1
             pages.whole += request.attributes is None
             if len(pages.attributes) < ATTRIBUTES_MAX:
                 pages.attributes.update(request.attributes or ())
+
+    # --- Transactions ---
+
+    def _single(self, request: Recorded, table: TableTraffic) -> None:
+        """Notes a write that may be a transaction by itself. The actions of a transaction have one moment,
+        and cost twice what their sizes do."""
+        together = request.at_s - self._written_s < TOGETHER_S
+        if together:
+            self._pending = None
+        else:
+            self._end_transaction()
+        self._written_s = request.at_s
+        table.single_transactions.of += 1
+        size = request.item_bytes
+        if size is not None and not together:
+            plain = 2 * units.write_units(max(size - request.grows_bytes, 0), size)
+            if request.charges[0].half_units >= 2 * plain:
+                self._pending = (request, table)
+
+    def _end_transaction(self) -> None:
+        """Counts a transaction of one write, once another moment shows that it has no more."""
+        if self._pending is not None:
+            request, table = self._pending
+            table.single_transactions.count += 1
+            table.single_transactions.half_units += request.charges[0].half_units // 2
+        self._pending = None
 
     # --- Requests that follow a Query ---
 
@@ -249,8 +316,28 @@ def _config(trace: Trace, table: str) -> CapacityConfig:
     return described.config if described is not None else CapacityConfig()
 
 
+def _consistency(request: Recorded, table: TableTraffic) -> None:
+    first = request.charges[0]
+    if first.index is not None or request.operation not in ("GetItem", "Query", "Scan", "BatchGetItem"):
+        return
+    table.consistent.of += 1
+    if not first.eventual:
+        table.consistent.count += 1
+        table.consistent.half_units += sum(charge.half_units for charge in request.charges)
+
+
 def _write(request: Recorded, table: TableTraffic) -> None:
     size = request.item_bytes
+    table.failed.of += 1
+    if request.operation == "Write":
+        table.failed.count += 1
+        table.failed.half_units += request.charges[0].half_units
+    if request.key is not None and (parts := _SUFFIXED.fullmatch(request.key)):
+        known = table.suffixes
+        if parts[1] in known or len(known) < LARGE_MAX:
+            suffixes = known.setdefault(parts[1], Counter())
+            if parts[2] in suffixes or len(suffixes) < FOLLOWERS_MAX:
+                suffixes[parts[2]] += 1
     assert table.added is not None
     table.added += request.grows_items
     table.added_bytes += request.grows_bytes

@@ -82,6 +82,27 @@ class PagesOfIndex:
 
 
 @dataclass(slots=True)
+class Wasted:
+    """Requests of one kind among all that could be of it, and their half units."""
+
+    count: int = 0
+    half_units: int = 0
+    of: int = 0
+    """Requests of the wider kind."""
+
+
+@dataclass(slots=True)
+class Filtered:
+    """Pages with a filter."""
+
+    pages: int = 0
+    given: int = 0
+    """Items."""
+    left: int = 0
+    half_units: int = 0
+
+
+@dataclass(slots=True)
 class Updates:
     """Writes to items that existed, of 4 KB or more."""
 
@@ -134,6 +155,15 @@ class TableTraffic:
     pages: dict[str, PagesOfIndex] = field(default_factory=dict)
     followers: list[Followers] = field(default_factory=list)
     updates: Updates = field(default_factory=Updates)
+    failed: Wasted = field(default_factory=Wasted)
+    """Writes whose condition was false, among all writes."""
+    consistent: Wasted = field(default_factory=Wasted)
+    """Strongly consistent reads outside of transactions, among all reads."""
+    single_transactions: Wasted = field(default_factory=Wasted)
+    """Transactions that wrote one item, among all writes."""
+    filtered: dict[str | None, Filtered] = field(default_factory=dict)
+    suffixes: dict[str, Counter[str]] = field(default_factory=dict)
+    """Writes by suffix of keys such as `2026-11-02.17`, by the key before it."""
     large_items: dict[str, int] = field(default_factory=dict)
     """Bytes of the largest items that were written, by partition key."""
     added: int | None = None

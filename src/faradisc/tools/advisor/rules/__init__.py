@@ -17,8 +17,10 @@ from faradisc.tools.advisor.rules import (
     recovery,
     scans,
     time_to_live,
+    uneven_suffixes,
     unread_indexes,
     unsafe_repeats,
+    wasted_units,
 )
 from faradisc.tools.advisor.traffic import TableTraffic, Traffic
 
@@ -48,6 +50,19 @@ RULES = (
         "unread-index", unread_indexes.find, "Add an index only for an access pattern that needs it."
     ),
     AdvisorRule("projection", projections.find, "Do not copy all attributes into every index."),
+    AdvisorRule(
+        "uneven-suffixes", uneven_suffixes.find, "Choose suffixes that spread: a random number or a hash."
+    ),
+    AdvisorRule("filter", wasted_units.filters, "Read what you need by a key; a filter is paid in full."),
+    AdvisorRule(
+        "failed-conditions", wasted_units.failed_conditions, "A write whose condition fails is paid as well."
+    ),
+    AdvisorRule(
+        "single-transaction", wasted_units.single_transactions, "Use transactions for several items."
+    ),
+    AdvisorRule(
+        "consistent-reads", wasted_units.consistent_reads, "Read eventually consistently where that will do."
+    ),
     AdvisorRule("recovery", recovery.find, "Do not go without point-in-time recovery."),
     AdvisorRule("time-to-live", time_to_live.find, "Let items that lose their value expire."),
     AdvisorRule(

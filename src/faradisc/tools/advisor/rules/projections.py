@@ -1,9 +1,11 @@
-"""Global indexes that project all attributes, of which reads ask for a part."""
+"""Global indexes that project all attributes, of which reads ask for a part, or whose items are read
+again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from faradisc.tools.advisor.definitions import IndexDefinition
 from faradisc.tools.advisor.findings import Finding, Level, count, saved
 from faradisc.tools.advisor.traffic import TableTraffic, Traffic
 
@@ -17,6 +19,14 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
     for index in definition.indexes:
         pages = table.pages.get(index.name)
         if not index.is_global or index.projection != "ALL" or pages is None:
+            continue
+        again = [
+            each
+            for each in table.followers
+            if each.index is None and each.leader == table.resource(index.name)
+        ]
+        if pages.pages >= PAGES_MIN and any(each.sizes.count >= PAGES_MIN for each in again):
+            yield _read_again(traffic, table, index)
             continue
         names = sorted(pages.attributes - {*definition.keys, *index.keys})
         if pages.whole or pages.pages < PAGES_MIN or len(names) > NAMES_MAX:
@@ -55,3 +65,28 @@ client.update_table(
     GlobalSecondaryIndexUpdates=[{{"Create": new}}],
 )''',
         )
+
+
+def _read_again(traffic: Traffic, table: TableTraffic, index: IndexDefinition) -> Finding:
+    """Returns the finding of an index with all attributes whose items are then read from the table."""
+    written, name = table.demand(index.name, "W"), table.definition.name
+    again = sum(each.half_units for each in table.followers if each.leader == table.resource(index.name))
+    return Finding(
+        "projection",
+        "medium",
+        name,
+        index.name,
+        f"Index {index.name} of {name} projects ALL, and its items are read again",
+        f"Queries of {table.resource(index.name)} are followed by reads of the same items in {name}: one of "
+        "both has the attributes in vain.",
+        saved(
+            traffic,
+            table.definition,
+            "at most: by KEYS_ONLY the writes, or by using what the index has the reads",
+            read_half=again,
+            write_half=max(written.half_units - 2 * written.requests, 0),
+        ),
+        f"""\
+# The page has every attribute already:
+items = table.query(IndexName="{index.name}", KeyConditionExpression=condition)["Items"]""",
+    )

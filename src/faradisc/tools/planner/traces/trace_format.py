@@ -76,6 +76,8 @@ class Recorded:
     refused: str | None = None
     attributes: tuple[str, ...] | None = None
     """Those that a page was asked for; None: all, or not known."""
+    found: tuple[int, int] | None = None
+    """Items that the filter of a page left, and those that it was given."""
     item_bytes: int | None = None
     """Of the item that a write has made."""
     changed_bytes: int | None = None
@@ -270,10 +272,21 @@ def read_request(document: Mapping[str, Any]) -> Recorded:
             grows[1],
             refused,
             None if attributes is None else tuple(attributes),
+            _found(document.get("found")),
             _count(document, "size", SIZE_MAX) if "size" in document else None,
             _count(document, "changed", SIZE_MAX) if "changed" in document else None,
         )
     return _from_sizes(document, at_s, operation, table)
+
+
+def _found(pair: object) -> tuple[int, int] | None:
+    if pair is None:
+        return None
+    if not isinstance(pair, list) or len(pair) != 2 or not all(type(each) is int for each in pair):
+        raise TraceLineError("'found' should be items that a filter left, and those it was given")
+    if not 0 <= pair[0] <= pair[1] <= SIZE_MAX:
+        raise TraceLineError("a filter leaves no more items than it is given")
+    return pair[0], pair[1]
 
 
 def _charges(entries: object) -> tuple[TraceCharge, ...]:

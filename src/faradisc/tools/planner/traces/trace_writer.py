@@ -88,12 +88,14 @@ class TraceWriter:
         grows_items: int = 0,
         refused: str | None = None,
         attributes: Sequence[str] | None = None,
+        found: tuple[int, int] | None = None,
         item_bytes: int | None = None,
         changed_bytes: int | None = None,
     ) -> None:
         """Writes a request, admitted or `refused` for a reason. `key` is its partition key as text.
-        `attributes`: those that a page was asked for, None for all. `item_bytes`: of the item that a write
-        has made; `changed_bytes`: of the attributes that it has changed."""
+        `attributes`: those that a page was asked for, None for all. `found`: items that its filter left, of
+        how many. `item_bytes`: of the item that a write has made; `changed_bytes`: of the attributes that it
+        has changed."""
         line: dict[str, Any] = {
             "t": (now_ns - self._start_ns) / SECOND_NS,
             "op": operation,
@@ -112,6 +114,8 @@ class TraceWriter:
             line["refused"] = refused
         if attributes is not None:
             line["attributes"] = attributes
+        if found is not None:
+            line["found"] = found
         if item_bytes is not None:
             line["size"] = item_bytes
         if changed_bytes is not None:
