@@ -9,7 +9,7 @@ from examples.patterns.setup import Clients
 from faradisc.local import LocalDatabase
 from faradisc.tools.consumers.starting import make_client
 
-PATTERNS = ("outbox", "idempotent", "sharded_counter", "feed", "order_saga", "search_index")
+PATTERNS = ("outbox", "idempotent", "sharded_counter", "feed", "order_saga", "search_index", "cache")
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from examples.patterns import feed, idempotent, order_saga, outbox, search_index, sharded_counter
+from examples.patterns import cache, feed, idempotent, order_saga, outbox, search_index, sharded_counter
 from examples.patterns.setup import Clients
 
 from faradisc.clock import ManualClock
@@ -90,6 +90,27 @@ def test_sharded_counter(clients: Clients) -> None:
     assert sharded_counter.total(clients, "views") == expected
     assert sharded_counter.total(clients, "views", sharded_counter.SUMS) == expected
     assert clients.dynamodb.scan(TableName=sharded_counter.COUNTS)["Count"] == sharded_counter.SHARDS
+
+
+def test_cached_reads_follow_the_stream(clients: Clients, clock: ManualClock) -> None:
+    cache.create_tables(clients)
+    for number in range(1, 51):
+        cache.put(clients, f"product-{number}", number)
+    products = cache.ProductCache(clients, lambda: clock.now_ns() / 1e9, items_max=20)
+    with cache.invalidating(clients, products) as invalidating:
+        invalidating.drain()
+        chance = random.Random(1)
+        for _ in range(500):
+            assert products.get(cache.popular(chance, 50)) is not None
+        assert products.read_units < 50  # of 250
+        cache.put(clients, "product-1", 99)
+        assert products.get("product-1") == {"product": {"S": "product-1"}, "price": {"N": "1"}}
+        invalidating.drain()
+        assert products.get("product-1") == {"product": {"S": "product-1"}, "price": {"N": "99"}}
+    cache.put(clients, "product-1", 100)
+    clock.advance(61)
+    assert products.get("product-1") == {"product": {"S": "product-1"}, "price": {"N": "100"}}
+    assert products.get("none") is None
 
 
 def test_feeds_receive_posts(clients: Clients) -> None:
