@@ -33,6 +33,7 @@ from faradisc.tools.transfer.endpoints import Directory, Endpoint
 from faradisc.tools.transfer.progress import Progress
 from faradisc.tools.transfer.putting import BATCH_ITEMS, Putter, TableUnusable, WriteRequest, attributes_of
 from faradisc.tools.transfer.tables import create_missing, describe, key_names_of
+from faradisc.tools.transfer.turns import KeyTurns
 
 PENDING_MAX = 4
 """Unanswered batches of one queue."""
@@ -230,29 +231,37 @@ def _request(record: Record, masker: Masker, key_names: tuple[str, ...]) -> Writ
     return {"PutRequest": {"Item": masker.masked(item) if masker else item}}
 
 
+_Write = tuple[WriteRequest, str, int]
+"""A request, and the file and number of its record."""
+
+
 class _Queues:
     """Queues of batches, one for each thread. All writes of one key are in one queue, which keeps their
-    order."""
+    order; partition keys take turns."""
 
     def __init__(
         self, target: Endpoint, table: str, names: tuple[str, ...], pools: ExitStack, outcome: ImportOutcome
     ) -> None:
         self._names = names
+        self._turns: KeyTurns[_Write] = KeyTurns()
         self._outcome = outcome
         self._putter = Putter(target, table, names)
         count = target.threads
         self._pools = [pools.enter_context(ThreadPoolExecutor(1)) for _ in range(count)]
-        self._buffers: list[list[tuple[WriteRequest, str, int]]] = [[] for _ in range(count)]
-        self._pending: list[deque[tuple[Future[Any], list[tuple[WriteRequest, str, int]]]]] = [
-            deque() for _ in range(count)
-        ]
+        self._buffers: list[list[_Write]] = [[] for _ in range(count)]
+        self._pending: list[deque[tuple[Future[Any], list[_Write]]]] = [deque() for _ in range(count)]
 
     def put(self, request: WriteRequest, file: str, number: int) -> None:
         attributes = attributes_of(request)
-        key = orjson.dumps([attributes[name] for name in self._names])
-        queue = sum(key) % len(self._pools)
+        group = orjson.dumps(attributes[self._names[0]])
+        for due in self._turns.add(group, (request, file, number), len(orjson.dumps(attributes))):
+            self._queue(due)
+
+    def _queue(self, write: _Write) -> None:
+        attributes = attributes_of(write[0])
+        queue = sum(orjson.dumps([attributes[name] for name in self._names])) % len(self._pools)
         buffer = self._buffers[queue]
-        buffer.append((request, file, number))
+        buffer.append(write)
         if len(buffer) == BATCH_ITEMS:
             self._send(queue)
 
@@ -263,7 +272,7 @@ class _Queues:
         while len(pending) > PENDING_MAX:
             self._collect(*pending.popleft())
 
-    def _collect(self, sent: Future[Any], buffer: list[tuple[WriteRequest, str, int]]) -> None:
+    def _collect(self, sent: Future[Any], buffer: list[_Write]) -> None:
         """Waits for a batch and records its rejected requests."""
         locations = {id(request): (file, number) for request, file, number in buffer}
         for request, reason in sent.result():
@@ -275,6 +284,8 @@ class _Queues:
             self._outcome.errors.append({"file": file, "record": number, "reason": reason})
 
     def finish(self) -> None:
+        for write in self._turns.rest():
+            self._queue(write)
         for queue, buffer in enumerate(self._buffers):
             if buffer:
                 self._send(queue)
