@@ -98,7 +98,7 @@ def _leased(backend: Backend, sweeper: Sweeper, services: OtherServices) -> list
         *(Job(name, each.step, shared=(each.attempts,)) for name, each in fillings.items()),
         Job("expiry", sweeper.step, shared=(sweeper.attempts,)),
         Job("replication", backend.replicas.step),
-        Job("Kinesis delivery", backend.kinesis.step),
+        Job("Kinesis delivery", backend.kinesis.step, shared=(backend.kinesis.attempts,)),
         *services.jobs,
         Job("exports and imports", backend.exchange.step, shared=tuple(backend.exchange.attempts.values())),
         Job("backups", backend.backups.step, backend.backups.taken, backend.backups.lost),

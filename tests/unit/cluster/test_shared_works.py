@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future
+from typing import TypeVar
 
 import orjson
 import pytest
@@ -11,6 +14,7 @@ from faradisc.engine.cluster.leases import IDLE_NS, row_of_job, row_of_work
 from faradisc.engine.cluster.nodes import FEATURES, Nodes
 from faradisc.engine.exchange.locations import directories
 from faradisc.engine.jobs.runner import Attempts, Job, Work
+from faradisc.engine.kinesis.sender import Outgoing
 from faradisc.storage.api import Batch
 from faradisc.storage.immediate import run
 from fixtures.nodes import DEAD_S, SharedNodes, TestNode
@@ -153,6 +157,59 @@ def test_works_wait_while_a_node_of_an_older_release_is_alive(monkeypatch: pytes
     assert steps(nodes).keys() == {"a"}
     # If it wakes up now, its lease is not there any more.
     assert run(nodes.nodes[0].store.get(whole.part, [whole.key])) == [None]
+
+
+class Kinesis:
+    """The sender of one node, which notes what it has sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    def send(self, region: str, stream: str, records: Sequence[Outgoing]) -> Future[list[int]]:
+        self.sent += [orjson.loads(each.data)["dynamodb"]["Keys"]["p"]["S"] for each in records]
+        return _done([])
+
+    def exists(self, region: str, stream: str) -> Future[bool]:
+        return _done(True)
+
+    def close(self) -> None:
+        pass
+
+
+T = TypeVar("T")
+
+
+def _done(answer: T) -> Future[T]:
+    future: Future[T] = Future()
+    future.set_result(answer)
+    return future
+
+
+def test_kinesis_destinations_are_shared_and_those_of_a_dead_node_go_on() -> None:
+    nodes = SharedNodes()
+    senders = [Kinesis(), Kinesis()]
+    for sender in senders:
+        nodes.start(options={"kinesis": sender})
+    nodes.pass_time(6, *nodes.nodes)
+    first, second = nodes.nodes
+    names = [f"t{number}" for number in range(8)]
+    for name in names:
+        first.call("CreateTable", TableName=name, **schema("p:S"))
+        first.call(
+            "EnableKinesisStreamingDestination",
+            TableName=name,
+            StreamArn="arn:aws:kinesis:us-east-1:000000000000:stream/changes",
+        )
+    nodes.pass_time(3, *nodes.nodes)
+    for name in names:
+        second.call("PutItem", TableName=name, Item=item(p=name))
+    nodes.pass_time(2, *nodes.nodes)
+    assert all(sender.sent for sender in senders), "both nodes deliver"
+    assert sorted([*senders[0].sent, *senders[1].sent]) == names
+    for name in names:
+        first.call("PutItem", TableName=name, Item=item(p=f"{name} later"))
+    nodes.pass_time(DEAD_S + 2, first)
+    assert set(senders[0].sent) >= {f"{name} later" for name in names}
 
 
 @pytest.mark.parametrize("dies", [False, True])

@@ -114,9 +114,11 @@ class _Failed:
 class Attempts:
     """Takes steps of the works of one job, and remembers which have failed."""
 
-    def __init__(self, clock: Clock, *, one_at_a_time: bool = False) -> None:
-        """one_at_a_time: no step of another work while the first one of this node has to wait."""
+    def __init__(self, clock: Clock, *, one_at_a_time: bool = False, each: bool = False) -> None:
+        """one_at_a_time: no step of another work while the first one of this node has to wait. each: a step
+        of every work, because they have no end and must not wait for each other."""
         self._clock = clock
+        self._each = each
         self._one_at_a_time = one_at_a_time
         self.failed: dict[str, _Failed] = {}
         """By name of a work that exists."""
@@ -124,7 +126,7 @@ class Attempts:
         """None: this node works on all."""
 
     async def step(self, works: Iterable[Work]) -> bool:
-        """Takes a step of the first work with something to do. Returns False if there was none.
+        """Takes a step of the first work with something to do, or of each. Returns False if nothing was done.
 
         Raises StorageError; AccessDeniedException when the key of a table cannot be used.
         """
@@ -137,9 +139,8 @@ class Attempts:
             if failed is not None and self._clock.now_ns() < failed.due_ns:
                 continue
             done = await (self._try(work) if self.turns is None else self.turns.step(work, self._try))
-            if done:
-                busy = True
-            if done or (done is not None and self._one_at_a_time):
+            busy = bool(done) or busy
+            if not self._each and (done or (done is not None and self._one_at_a_time)):
                 break
         if self.turns is not None:
             await self.turns.settle()

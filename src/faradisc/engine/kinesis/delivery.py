@@ -16,9 +16,11 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.derived.capture import Capture
+from faradisc.engine.jobs.runner import Attempts, Work
 from faradisc.engine.kinesis.destinations import DEFAULT_PRECISION, parse_arn
 from faradisc.engine.kinesis.document import document, partition_key
 from faradisc.engine.kinesis.sender import Outgoing, Rejected, Sender
@@ -68,33 +70,42 @@ class KinesisDelivery:
         self._entropy = entropy
         self._sender = sender
         self._flows: dict[Part, _Flow] = {}
+        self.attempts = Attempts(clock, each=True)
         self._asked: dict[int, Future[bool]] = {}
         """Questions for a stream that have no answer yet, by the destination's resource."""
 
     async def step(self) -> bool:
         """Collects results and sends what is due. Returns False when there was nothing to do."""
-        busy = False
-        known: set[Part] = set()
-        for table, destination, resource in list(self._destinations()):
-            parts = parts_of(resource, table.state.slots)
-            known.update(parts)
-            if destination.failed:
-                busy = await self._finish(table, resource) or busy
-                continue
-            if destination.enabled and not destination.asked:
-                busy = await self._ask(table, destination, resource) or busy
-                continue
-            empty = True
-            for part in parts:
-                flow = self._flows.setdefault(part, _Flow(part))
-                did, has_more = await self._flow_step(table, destination, flow)
-                busy = did or busy
-                empty = empty and not has_more
-            ended_ns = destination.changed_ns + self._catalog.tables.transition_ns
-            if empty and not destination.enabled and self._clock.now_ns() >= ended_ns:
-                busy = await self._finish(table, resource) or busy
+        found = list(self._destinations())
+        known = {part for table, _, resource in found for part in parts_of(resource, table.state.slots)}
         for part in self._flows.keys() - known:
             del self._flows[part]
+        return await self.attempts.step([self._work(*each) for each in found])
+
+    def _work(self, table: Table, destination: KinesisDestination, resource: int) -> Work:
+        async def lost() -> None:
+            self._asked.pop(resource, None)
+            for part in parts_of(resource, table.state.slots):
+                self._flows.pop(part, None)
+
+        step = partial(self._deliver, table, destination, resource)
+        return Work(f"{destination.arn} of {table.arn}", step, lost=lost)
+
+    async def _deliver(self, table: Table, destination: KinesisDestination, resource: int) -> bool:
+        """Does what is due for one destination; returns False if that is nothing."""
+        if destination.failed:
+            return await self._finish(table, resource)
+        if destination.enabled and not destination.asked:
+            return await self._ask(table, destination, resource)
+        busy, empty = False, True
+        for part in parts_of(resource, table.state.slots):
+            flow = self._flows.setdefault(part, _Flow(part))
+            did, has_more = await self._flow_step(table, destination, flow)
+            busy = did or busy
+            empty = empty and not has_more
+        ended_ns = destination.changed_ns + self._catalog.tables.transition_ns
+        if empty and not destination.enabled and self._clock.now_ns() >= ended_ns:
+            busy = await self._finish(table, resource) or busy
         return busy
 
     @property
