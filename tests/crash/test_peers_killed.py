@@ -1,7 +1,8 @@
 """Two servers, each with a region, one of which is killed again and again under load: both have the same
 items in the end, and nothing that was acknowledged is lost.
 
-`python tests/crash/test_peers_killed.py [seconds]` prints how long the killed server takes to catch up.
+`python tests/crash/test_peers_killed.py [seconds]` prints how long the killed server takes to catch up, and
+its traffic.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ def measure(directory: Path, seconds: float) -> None:
         took_s = time.monotonic() - began
         assert us.items() == eu.items()
         print(f"{written} items in {seconds:.0f} s")
+        received = eu.page("peers")[0]["received_bytes"]
         print(f"caught up in {took_s:.1f} s: {written / took_s:.0f} items a second")
+        print(f"{received / 1e6:.1f} MB of answers: {received / written:.0f} bytes an item")
     finally:
         us.kill()
         eu.kill()

@@ -13,7 +13,9 @@ from botocore.exceptions import ClientError
 
 from faradisc.engine.replication import answering, filling
 from faradisc.engine.replication.peers import QUIET_S
+from faradisc.metrics.metric_store import MINUTE_NS, dimensions
 from faradisc.storage.immediate import run
+from fixtures.encrypted import Keys, keys  # noqa: F401 - a fixture
 from fixtures.peers import AP, EU, TABLE, US, Servers
 
 DAY_S = 86_400
@@ -156,6 +158,21 @@ def test_what_has_arrived_is_not_asked_for_again_after_a_restart(servers: Server
     assert servers.items(US) == servers.items(EU)
 
 
+def test_the_latency_is_a_metric_of_the_server_that_has_written(servers: Servers) -> None:
+    servers.create(EU)
+    servers.work()
+    servers.down = {EU}
+    servers.put(US, "a", 1)
+    servers.advance(2)
+    servers.down = set()
+    servers.work_after_a_failure()
+    ((_, account),) = servers.databases[US].accounts()
+    which = dimensions(TableName=TABLE, ReceivingRegion=EU)
+    minute_ns = servers.clocks[US].now_ns() // MINUTE_NS * MINUTE_NS
+    ((_, found),) = account.metrics.get("ReplicationLatency", which, minute_ns, minute_ns + MINUTE_NS, 60)
+    assert (round(found.sum), found.count) == (2000, 1)
+
+
 # --- The life of a replica -----------------------------------------------------------------------------
 
 
@@ -266,6 +283,52 @@ def test_stamps_of_deleted_items_stay_while_an_older_write_may_arrive(servers: S
     servers.down = set()
     servers.work_after_a_failure()
     assert servers.values("a") == [None, None]
+
+
+def test_encrypted_replicas_have_keys_of_their_own(keys: Keys) -> None:  # noqa: F811
+    servers = Servers(US, EU, AP, keys=keys.path)
+    sse = {"SSESpecification": {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first}}
+    servers.create(**sse)
+    servers.put(US, "a", 1)
+    servers.update(US, Create={"RegionName": EU, "KMSMasterKeyId": keys.second})
+    servers.update(US, Create={"RegionName": AP})
+    servers.put(EU, "b", 2)
+    assert servers.values("a") == ["1", "1", "1"]
+    assert servers.values("b") == ["2", "2", "2"]
+    named = {each["RegionName"]: each["KMSMasterKeyId"] for each in servers.describe(US)["Replicas"]}
+    assert named[EU] == keys.second
+    for region in (EU, AP):
+        assert servers.describe(region)["SSEDescription"]["KMSMasterKeyArn"] == named[region]
+    with refused(f"The key of the replica in {EU} is changed there"):
+        servers.update(US, Update={"RegionName": EU, "KMSMasterKeyId": keys.first})
+
+
+def test_a_key_that_does_not_exist_makes_no_replica(keys: Keys) -> None:  # noqa: F811
+    servers = Servers(keys=keys.path)
+    servers.create(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first})
+    missing = keys.first[:-12] + "0" * 12
+    servers.update(US, Create={"RegionName": EU, "KMSMasterKeyId": missing})
+    assert servers.statuses(US) == {EU: "CREATION_FAILED"}
+    assert servers.clients[EU].list_tables()["TableNames"] == []
+
+
+def test_a_server_that_is_started_without_a_peer_keeps_what_waits_for_it(servers: Servers) -> None:
+    servers.create(EU)
+    servers.work()
+    servers.peers_of[US] = ()
+    servers.open(US)
+    servers.put(US, "a", 1)
+    assert servers.statuses(US) == {EU: "ACTIVE"}
+    servers.peers_of[US] = (EU,)
+    servers.open(US)
+    servers.work_after_a_failure()
+    assert servers.values("a") == ["1", "1"]
+    servers.down = {EU}
+    servers.update(US, Delete={"RegionName": EU})
+    assert servers.statuses(US) == {EU: "DELETING"}
+    servers.peers_of[US] = ()
+    servers.open(US)
+    assert "Replicas" not in servers.describe(US)
 
 
 # --- What does not fit ---------------------------------------------------------------------------------

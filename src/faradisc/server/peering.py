@@ -29,6 +29,7 @@ class PeerServer:
         """Raises Unreachable when the credentials cannot be used."""
         self.region = region
         self.url = url
+        self.received_bytes = 0
         self._remote = Remote(url, region, threads=_THREADS, local=True, timeout_s=TIMEOUT_S)
         self._threads = WaitingThreads("faradisc-peer", _THREADS)
 
@@ -40,6 +41,7 @@ class PeerServer:
             status, body = self._remote.page("POST", PATH, orjson.dumps(question))
         except Unreachable as error:
             raise PeerUnusable(f"The server of {self.region}: {error}.") from error
+        self.received_bytes += len(body)
         try:
             answer = orjson.loads(body)
         except orjson.JSONDecodeError:

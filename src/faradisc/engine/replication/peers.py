@@ -48,6 +48,8 @@ class PeerClient(Protocol):
     """The way to one peer."""
 
     url: str
+    received_bytes: int
+    """Of all answers."""
 
     def ask(self, question: Mapping[str, Any]) -> Future[dict[str, Any]]:
         """Returns what the peer answers. Fails with PeerUnusable."""
@@ -109,6 +111,7 @@ class PeerRegion:
             "problem": self.problem,
             "answered_ns": self.answered_ns,
             "clock_ahead_ms": round(self.apart_ms, 1),
+            "received_bytes": self.client.received_bytes,
             "tables": sorted(name for _, name in self.states),
         }
 

@@ -77,7 +77,7 @@ class _Asking:
         self.peer = peer
         self.due_s = 0.0
         self.asked: Future[dict[str, Any]] | None = None
-        self.asked_ns = 0
+        self.asked_ns = self.answered_ns = 0
         self.question: dict[str, Any] = {}
         self.wanted: WantedPage | None = None
         """The page that the question asks for."""
@@ -85,6 +85,9 @@ class _Asking:
         """Whether the last answer had something in it."""
         self.arrived: dict[Key, Arrived] = {}
         self.turn = 0
+
+    def note_arrival(self, clock: Clock) -> None:
+        self.answered_ns = clock.now_ns()
 
 
 class PeerPulls:
@@ -136,6 +139,7 @@ class PeerPulls:
             asking.question = await self._question(asking)
             asking.asked_ns = self._clock.now_ns()
             asking.asked = asking.peer.client.ask(asking.question)
+            asking.asked.add_done_callback(lambda _: asking.note_arrival(self._clock))
         if not asking.asked.done() and asking.is_eager and not busy:
             waiting = asyncio.wrap_future(asking.asked)
             waiting.add_done_callback(_seen)
@@ -218,8 +222,8 @@ class PeerPulls:
 
     def _take(self, asking: _Asking, answer: Mapping[str, Any]) -> bool:
         """Takes over an answer; returns whether there was something in it. Raises PeerUnusable."""
-        peer, now_ns = asking.peer, self._clock.now_ns()
-        peer.apart_ms = check_fitting(peer, answer, asking.asked_ns, now_ns)
+        peer = asking.peer
+        peer.apart_ms = check_fitting(peer, answer, asking.asked_ns, asking.answered_ns)
         try:
             changed = "tables" in answer
             if changed:
@@ -246,7 +250,7 @@ class PeerPulls:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise unreadable(peer, error) from error
         peer.lists += 1
-        peer.answered_ns = now_ns
+        peer.answered_ns = asking.answered_ns
         return changed or bool(answer["entries"]) or fill is not None
 
     def _take_tables(self, peer: PeerRegion, tables: Sequence[Mapping[str, Any]]) -> None:
