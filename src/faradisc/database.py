@@ -55,6 +55,7 @@ from faradisc.storage.figures import Measured, StoreFigures
 
 if TYPE_CHECKING:
     from faradisc.engine.cluster.cluster import Cluster
+    from faradisc.engine.copying.place import CopyPlace
     from faradisc.operations.access.authorizer import Authorizer
     from faradisc.operations.faults import Faults
     from faradisc.services.administration.places import Places
@@ -71,6 +72,11 @@ class RunLarge(Protocol):
 
 class CopyOfStore(Protocol):
     """The continuous copy of the store (server/copying.py, server/standby.py)."""
+
+    @property
+    def place(self) -> CopyPlace:
+        """Where it is."""
+        ...
 
     @property
     def problem(self) -> str:

@@ -243,6 +243,39 @@ def test_a_primary_that_writes_hands_over_and_nothing_is_lost(tmp_path: Path) ->
             assert standby.stop() == 0
 
 
+def test_a_standby_follows_a_server_by_its_address(tmp_path: Path) -> None:
+    """It reads the copy's objects from the primary, which is the only one that reaches them."""
+    place = str(tmp_path / "bucket")
+    primary = Server("--data-dir", str(tmp_path / "a"), "--copy-to", place, "--copy-lag", "0.2", *QUICK)
+    with primary:
+        refused = faradisc(
+            "serve", "--port", "0", "--data-dir", tmp_path / "c", "--follow", primary.url, "--copy-takeover"
+        )
+        assert refused.returncode == 2 and "--copy-takeover is for" in refused.stderr
+        client = http_client(primary.url)
+        client.create_table(TableName="things", **schema("p:S"))
+        client.put_item(TableName="things", Item=item(p="1"))
+        until(lambda: copied(primary), "a snapshot is there")
+        options = ("--follow", primary.url, "--copy-to", str(tmp_path / "other"), *QUICK)
+        with Server("--data-dir", str(tmp_path / "b"), *options) as standby:
+            client.put_item(TableName="things", Item=item(p="2"))
+            until(lambda: keys(standby) == {"1", "2"}, "it keeps up")
+            early = faradisc("promote", "--url", standby.url, "--old-has-stopped")
+            assert early.returncode == 1 and "still answers: stop it first" in early.stderr
+            assert primary.stop() == 0
+            until(lambda: page(standby)["fault"], "it notices")
+            unsaid = faradisc("promote", "--url", standby.url)
+            assert unsaid.returncode == 1 and "say so with --old-has-stopped" in unsaid.stderr
+            assert faradisc("promote", "--url", standby.url, "--old-has-stopped").returncode == 0
+            until(lambda: _role(standby) == "primary", "it is the primary")
+            http_client(standby.url).put_item(TableName="things", Item=item(p="3"))
+            until(lambda: copied(standby), "it has a copy of its own")
+            assert standby.stop() == 0
+    assert faradisc("check", "--copy", tmp_path / "other").returncode == 0
+    nothing = faradisc("serve", "--port", "0", "--data-dir", tmp_path / "d", "--follow", "http://127.0.0.1:9")
+    assert nothing.returncode == 2 and "http://127.0.0.1:9 cannot be used" in nothing.stderr
+
+
 def _round(path: Path, number: int, *, sync: bool, endpoint: str) -> None:
     """Writes until kill -9, loses the disk, restores: what was acknowledged is there, but the last moment."""
     chance = random.Random(number)

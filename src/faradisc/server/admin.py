@@ -11,6 +11,7 @@
     GET  /_faradisc/nodes                the servers over one PostgreSQL, with the jobs that each one runs
     GET  /_faradisc/places               several PostgreSQLs, with the tables at each;  POST moves tables
     GET  /_faradisc/copy                 the continuous copy: lag, last segment;  POST promotes a standby
+    GET  /_faradisc/copy-objects/NAME    an object of it;  copy-names/FOLDER lists them: for --follow http://...
     GET  /_faradisc/replication          links between replicas;  POST {"cut": [ONE, OTHER]} cuts or heals one
     GET  /_faradisc/peers                the servers of other regions;  POST is what these servers ask
     GET  /_faradisc/late-reads           how late reads may be;  POST {"ms": 200} changes it
@@ -29,6 +30,7 @@ changes to 127.0.0.1 after its page was loaded (DNS rebinding) is its own Origin
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Container
 from dataclasses import asdict
 from inspect import isawaitable
@@ -47,11 +49,14 @@ from faradisc.server.origins import host_name, is_local
 from faradisc.services.administration.throughput import AdminError, NoSuchTable
 
 if TYPE_CHECKING:
+    from faradisc.engine.copying.place import CopyPlace
     from faradisc.services.administration.places import Places
 
 PREFIX: Final = b"/_faradisc"
 METRICS_PATH: Final = b"/metrics"
 _JSON: Final = b"application/json"
+_BINARY: Final = b"application/octet-stream"
+_NO_COPY: Final = "There is no continuous copy: serve with --copy-to."
 
 Handler = Callable[["PageRequest"], Any]
 """Returns an answer or its JSON document, or an awaitable of one."""
@@ -202,8 +207,29 @@ async def _listed_places(page: PageRequest) -> Any:
 
 def _copy(page: PageRequest) -> Any:
     if page.database.copy is None:
-        raise AdminError("There is no continuous copy: serve with --copy-to.")
+        raise AdminError(_NO_COPY)
     return page.database.copy.document()
+
+
+async def _copy_object(page: PageRequest) -> HttpResponse:
+    """Returns an object of the copy, for a standby that follows this address."""
+    return await _of_copy(page, lambda place: place.get(page.name)[0])
+
+
+async def _copy_names(page: PageRequest) -> HttpResponse:
+    return await _of_copy(page, lambda place: orjson.dumps(place.names(f"{page.name}/")))
+
+
+async def _of_copy(page: PageRequest, read: Callable[[CopyPlace], bytes]) -> HttpResponse:
+    from faradisc.engine.objects.api import BucketError, NoSuchKey  # noqa: PLC0415 - few servers copy
+
+    if page.database.copy is None:
+        raise AdminError(_NO_COPY)
+    try:
+        return HttpResponse(200, await asyncio.to_thread(read, page.database.copy.place), _BINARY, None, None)
+    except BucketError as error:
+        status = 404 if isinstance(error, NoSuchKey) else 502
+        return _answer({"error": str(error), "code": error.code}, status)
 
 
 async def _promote(page: PageRequest) -> Any:
@@ -268,6 +294,8 @@ _PAGES: Final[dict[str, dict[str, Handler]]] = {
     "jobs": {"GET": lambda page: page.administration.jobs(page.region, page.account)},
     "nodes": {"GET": lambda page: page.administration.nodes()},
     "copy": {"GET": _copy, "POST": _promote},
+    "copy-objects/": {"GET": _copy_object},
+    "copy-names/": {"GET": _copy_names},
     "places": {"GET": _listed_places, "POST": _change_places},
     "replication": {
         "GET": lambda page: page.administration.replication(),

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 from faradisc.clock import Clock, SystemEntropy
 from faradisc.engine.copying.copier import Copier
 from faradisc.engine.copying.format import CopyError, CopyGroup
-from faradisc.engine.copying.place import CopyPlace, open_place, unreachable
-from faradisc.engine.objects.api import BucketDenied, BucketError, NoSuchBucket
+from faradisc.engine.copying.place import TIMEOUT_S, CopyPlace, open_place, unreachable
+from faradisc.engine.objects.api import BucketDenied, BucketError, BucketFailed, NoSuchBucket
 from faradisc.operations.call import Call
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
@@ -39,14 +39,40 @@ def seconds_of(text: str) -> float:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
+def is_server(address: str) -> bool:
+    """Returns whether a standby follows a server's address, and not the place of its copy."""
+    return address.startswith(("http://", "https://"))
+
+
 def place_of(address: str, endpoint: str) -> CopyPlace:
     """Raises SettingsError."""
+    if is_server(address):
+        return _place_of_server(address)
     if address.startswith("s3://") and find_spec("boto3") is None:
         raise SettingsError(f"{address} needs a library: pip install 'faradisc[exchange]'.")
     try:
         return open_place(address, endpoint)
     except CopyError as error:
         raise SettingsError(str(error)) from error
+
+
+def _place_of_server(address: str) -> CopyPlace:
+    from faradisc.engine.objects.served import ServedStorage  # noqa: PLC0415 - few servers follow one
+    from faradisc.errors import Unreachable  # noqa: PLC0415
+    from faradisc.tools.transfer.endpoints import Remote  # noqa: PLC0415
+
+    try:
+        remote = Remote(address, None, local=True, timeout_s=TIMEOUT_S)
+    except Unreachable as error:
+        raise SettingsError(str(error)) from error
+
+    def ask(page: str) -> tuple[int, bytes]:
+        try:
+            return remote.page("GET", f"/_faradisc/{page}")
+        except Unreachable as error:
+            raise BucketFailed(str(error)) from error
+
+    return CopyPlace(ServedStorage(ask, remote.close), "", "", address.rstrip("/"))
 
 
 def new_copier(
@@ -136,6 +162,10 @@ class Copying:
         except (CopyError, BucketError, OSError) as error:
             _log.warning("the end of the log is copied after the next start: %s", error)
         self._copier.place.close()
+
+    @property
+    def place(self) -> CopyPlace:
+        return self._copier.place
 
     @property
     def problem(self) -> str:

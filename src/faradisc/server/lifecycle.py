@@ -274,7 +274,10 @@ async def _run(
 
 def _promoted(settings: ServerSettings) -> ServerSettings:
     """Returns the settings of a standby that has taken over its copy."""
-    return replace(settings, copy_to=settings.follow, follow="", copy_takeover=False)
+    from faradisc.server.copying import is_server  # noqa: PLC0415 - few servers are standbys
+
+    copy_to = settings.copy_to if is_server(settings.follow) else settings.follow
+    return replace(settings, copy_to=copy_to, follow="", copy_takeover=False)
 
 
 def banner(settings: ServerSettings, port: int) -> str:

@@ -207,7 +207,10 @@ class ServerSettings:
         FILES,
     )
     follow: str = setting(
-        "", "Be a standby of the server that copies to this place: read only, until promoted.", FILES
+        "",
+        "Be a standby of the server that copies to this place, or of http://server:8000 that has --copy-to: "
+        "read only, until promoted.",
+        FILES,
     )
     seed: str = setting(
         "",
@@ -390,14 +393,15 @@ class ServerSettings:
         """Raises SettingsError."""
         if self.memory or self.store:
             raise SettingsError("A continuous copy is of a data directory: it excludes --memory and --store.")
-        if self.copy_to and self.follow:
+        of_server = self.follow.startswith(("http://", "https://"))
+        if self.copy_to and self.follow and not of_server:
             raise SettingsError("A server copies or follows: give --copy-to or --follow.")
+        if self.copy_takeover and (of_server or not self.follow):
+            raise SettingsError("--copy-takeover is for a standby that follows a bucket or a directory.")
         if self.virtual_clock or self.time_scale != 1:
             raise SettingsError(
                 "A continuous copy needs the machine's clock: no --virtual-clock, no --time-scale."
             )
-        if self.copy_takeover and not self.follow:
-            raise SettingsError("--copy-takeover is for a standby: give --follow too.")
         if not 0 < self.copy_lag <= COPY_LAG_MAX_S:
             raise SettingsError(f"--copy-lag is more than 0 seconds and at most {COPY_LAG_MAX_S:,}.")
         if self.copy_lease and not COPY_LEASE_MIN_S <= self.copy_lease <= COPY_LAG_MAX_S:

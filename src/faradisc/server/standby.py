@@ -18,14 +18,14 @@ from faradisc.database import Database, Settings
 from faradisc.engine.copying.copier import Copier
 from faradisc.engine.copying.following import Follower
 from faradisc.engine.copying.format import CopyError
-from faradisc.engine.copying.place import unreachable
+from faradisc.engine.copying.place import CopyPlace, unreachable
 from faradisc.engine.copying.points import known_point
 from faradisc.engine.copying.restoring import RESTORING_FILE, restore
 from faradisc.engine.objects.api import BucketError
 from faradisc.errors import ValidationException
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
-from faradisc.server.copying import new_copier, place_of
+from faradisc.server.copying import is_server, new_copier, place_of
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
 from faradisc.storage.rocks_following import FollowingStore, open_following
@@ -69,8 +69,8 @@ class StandbyDatabase(Database):
 class Standby:
     """Follows a copy until it has taken it over, or the server stops."""
 
-    def __init__(self, settings: ServerSettings, copier: Copier, follower: Follower) -> None:
-        """copier: writes the copy once it is taken over."""
+    def __init__(self, settings: ServerSettings, copier: Copier | None, follower: Follower) -> None:
+        """copier: writes the copy once it is taken over; None: the copy is another server's."""
         self.copier = copier
         self.is_primary = False
         self._taken: Copier | None = None
@@ -87,6 +87,10 @@ class Standby:
         return self._follower.store
 
     @property
+    def place(self) -> CopyPlace:
+        return self._follower.place
+
+    @property
     def problem(self) -> str:
         return self._fault or self._lease_fault
 
@@ -94,7 +98,7 @@ class Standby:
         follower = self._follower
         return {
             "role": "standby",
-            "place": follower.place.shown,
+            "place": self.place.shown,
             "late_s": follower.late_s,
             "number": follower.point.number,
             "time_ns": follower.time_ns,
@@ -125,13 +129,13 @@ class Standby:
 
         publish: opens the database again and serves it. hide: serves none. Raises StorageError, CopyError.
         """
-        place, looked_s = self._follower.place, -LEASE_POLL_S
+        looked_s = -LEASE_POLL_S
         while not stop.is_set():
             try:
                 fetched = await asyncio.to_thread(self._follower.fetch)
                 self._fault = ""
             except (BucketError, OSError) as error:
-                fetched, self._fault = [], f"{place.shown} cannot be read: {error}."
+                fetched, self._fault = [], f"{self.place.shown} cannot be read: {error}."
             if fetched:
                 if self._follower.apply(fetched):
                     await publish()
@@ -146,8 +150,9 @@ class Standby:
             except TimeoutError:
                 continue
         self._follower.remember()
-        with contextlib.suppress(BucketError, CopyError):
-            await asyncio.to_thread(self.copier.leave)
+        if self.copier is not None:
+            with contextlib.suppress(BucketError, CopyError):
+                await asyncio.to_thread(self.copier.leave)
         return False
 
     def taken(self) -> Copier | None:
@@ -158,6 +163,8 @@ class Standby:
     async def _may_take_over(self) -> bool:
         """Returns whether the copy is to be taken over now; answers an operator if it cannot be."""
         asked = self._answered is not None
+        if self.copier is None:
+            return asked and self._may_replace_server()
         try:
             left_s = await asyncio.to_thread(
                 partial(self.copier.left_s, confirmed=self._confirmed, patient=not asked, wanted=asked)
@@ -174,6 +181,15 @@ class Standby:
             )
         return left_s == 0 and (asked or self._settings.copy_takeover)
 
+    def _may_replace_server(self) -> bool:
+        """Returns whether the server that is followed has gone; answers an operator if not."""
+        shown = self.place.shown
+        if not self._fault:
+            self._answer(f"{shown} still answers: stop it first.")
+        elif not self._confirmed:
+            self._answer(f"{shown} does not answer: stop it, and say so with --old-has-stopped.")
+        return self._answered is not None
+
     def _answer(self, fault: str) -> None:
         if self._answered is not None and not self._answered.done():
             self._answered.set_result(fault)
@@ -182,9 +198,12 @@ class Standby:
     async def _take_over(self, hide: Callable[[], None], publish: Callable[[], Awaitable[None]]) -> bool:
         hide()
         self._follower.remember()
-        begin = partial(self.copier.begin, confirmed=self._confirmed, patient=self._answered is None)
+        left_s = 0.0
         try:
-            left_s = await asyncio.to_thread(begin)
+            if self.copier is not None:
+                patient = self._answered is None
+                begin = partial(self.copier.begin, confirmed=self._confirmed, patient=patient)
+                left_s = await asyncio.to_thread(begin)
         except (BucketError, CopyError) as error:
             self._lease_fault = f"It could not take over: {error}"
             self._answer(self._lease_fault)
@@ -214,7 +233,9 @@ async def open_standby(
             await asyncio.to_thread(restore, place, directory)
         store = await asyncio.to_thread(open_following, directory)
         follower = Follower(place, directory, store, clock)
-        copier = new_copier(settings, place, store, clock, address, apply=follower.apply_group)
+        copier = None
+        if not is_server(settings.follow):
+            copier = new_copier(settings, place, store, clock, address, apply=follower.apply_group)
         return Standby(settings, copier, follower)
     except CopyError as error:
         raise SettingsError(str(error)) from error

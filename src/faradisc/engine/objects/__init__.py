@@ -5,6 +5,7 @@ backups, exports and imports.
     directory   in directories, with the syncs that make a stored object complete
     memory      in memory
     s3          at an S3 endpoint; needs boto3
+    served      what another server hands out of its continuous copy, read only
 
 An object exists when it is complete and durable. Nothing here knows what an object contains.
 """

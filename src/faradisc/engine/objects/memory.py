@@ -37,7 +37,7 @@ class MemoryStorage:
         return self
 
     def objects(self, bucket: str, prefix: str) -> Listing:
-        return _MemoryListing(
+        return MemoryListing(
             [Object(key, len(each)) for key, each in self.buckets[bucket].items() if key.startswith(prefix)]
         )
 
@@ -89,7 +89,9 @@ class MemoryStorage:
         """Does nothing."""
 
 
-class _MemoryListing:
+class MemoryListing:
+    """Objects that are known, as one page."""
+
     def __init__(self, found: list[Object]) -> None:
         self._found: list[Object] | None = found
 
