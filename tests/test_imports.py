@@ -55,7 +55,7 @@ ROWS = (
     ("tools.readers",),
     ("database", "tools.seeding", "tools.advisor"),
     ("streams", "tools.transfer", "tools.console", "tools.migrating"),
-    ("tools.mcp",),
+    ("tools.mcp", "frames"),
     ("server", "local"),
     ("testing",),
     ("cli",),

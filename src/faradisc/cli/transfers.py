@@ -18,6 +18,7 @@ from faradisc.server.setting import ENVIRONMENT_PREFIX
 if TYPE_CHECKING:
     from faradisc.engine.exchange.locations import Locations
     from faradisc.engine.formats.masking import Masking
+    from faradisc.frames.shaping import Nested, Numbers
     from faradisc.tools.transfer.endpoints import Endpoint
 
 SALT_VARIABLE = ENVIRONMENT_PREFIX + "MASKING_SALT"
@@ -69,16 +70,50 @@ def _location(prefix: str, side: str) -> Callable[[Callable[..., None]], Callabl
     show_default=True,
     help="DynamoDB JSON or Ion, both compressed with gzip.",
 )
+@click.option("--parquet", is_flag=True, help="Write DIRECTORY as one file of Parquet instead.")
+@click.option("--arrow", is_flag=True, help="Write DIRECTORY as one file of Arrow (IPC) instead.")
+@click.option(
+    "--numbers",
+    type=click.Choice(["decimal", "double"]),
+    default="decimal",
+    show_default=True,
+    help="Of Parquet and Arrow: decimals have all digits.",
+)
+@click.option(
+    "--nested",
+    type=click.Choice(["dynamodb", "plain"]),
+    default="dynamodb",
+    show_default=True,
+    help="Of Parquet and Arrow: lists and maps as DynamoDB JSON or plain JSON.",
+)
 @_mask
 @_segments
 def export_table(
-    table: str, directory: Path, *, format_: str, mask: Path | None, segments: int, **location: Any
+    table: str,
+    directory: Path,
+    *,
+    format_: str,
+    parquet: bool,
+    arrow: bool,
+    numbers: Numbers,
+    nested: Nested,
+    mask: Path | None,
+    segments: int,
+    **location: Any,
 ) -> None:
-    """Write TABLE into DIRECTORY in the layout of the service's exports.
+    """Write TABLE into DIRECTORY in the layout of the service's exports, or as a file of columns.
 
     Scans any DynamoDB endpoint; the export may or may not contain writes made meanwhile. `faradisc import`
-    and ImportTable, here and of the service, read the result.
+    and ImportTable, here and of the service, read the layout.
     """
+    if parquet and arrow:
+        raise click.UsageError("--parquet excludes --arrow.")
+    if parquet or arrow:
+        ending = ".parquet" if parquet else ".arrow"
+        path = directory / f"{table}{ending}" if directory.is_dir() else directory
+        with _errors_as_sentences():
+            _export_columns(table, path, _masking(mask), location, (segments, parquet, numbers, nested))
+        return
     with _errors_as_sentences():
         from faradisc.clock import SystemClock, SystemEntropy  # noqa: PLC0415 - slow to import
         from faradisc.tools.transfer.file_export import FileExport  # noqa: PLC0415
@@ -94,6 +129,40 @@ def export_table(
             )
             progress.end()
         click.echo(f"{progress.line()} in {directory / written}")
+
+
+def _export_columns(
+    table: str,
+    path: Path,
+    masking: Masking,
+    location: dict[str, Any],
+    form: tuple[int, bool, Numbers, Nested],
+) -> None:
+    """Writes a table as a file of Parquet or Arrow."""
+    import warnings  # noqa: PLC0415 - for this option only
+
+    from faradisc.frames.files import write  # noqa: PLC0415 - slow to import
+    from faradisc.frames.reading import TableReading  # noqa: PLC0415
+    from faradisc.frames.shaping import FrameWarning  # noqa: PLC0415
+    from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
+    from faradisc.tools.transfer.tables import key_names_of  # noqa: PLC0415
+
+    if not path.absolute().parent.is_dir():
+        fail(f"The directory {path.absolute().parent} does not exist.")
+    masker = masking.of(table)
+    segments, parquet, numbers, nested = form
+    with _endpoint(location, threads=segments, create=False) as source:
+        reading = TableReading(source, table, masker.masked if masker else None)
+        masker.check_keys(key_names_of(reading.described))
+        progress = Progress(reading.described.get("ItemCount"))
+        reading.read(segments, lambda items, size: progress.add(items, size, items))
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", FrameWarning)
+        write(reading, path, parquet=parquet, numbers=numbers, nested=nested)
+    progress.end()
+    for each in warned:
+        click.echo(f"note: {each.message}", err=True)
+    click.echo(f"{progress.line()} in {path}")
 
 
 @click.command("import")
@@ -357,5 +426,5 @@ def _errors_as_sentences() -> Iterator[None]:
     )
     try:
         yield
-    except (*errors, Unavailable, Unreachable, OSError, json.JSONDecodeError) as error:
+    except (*errors, Unavailable, Unreachable, ImportError, OSError, json.JSONDecodeError) as error:
         fail(str(error))
