@@ -14,6 +14,7 @@ order:
     provisioning       rates, modes, warm throughput
     resource           a table or global index over time; usage: its consumption by minute
     resource_registry  all resources of an account and region, and their metrics
+    sharing            what one of several processes admits of a resource's rates
     heat, key_watch    hot partitions and their keys
     adaptive           adaptive capacity as of 2017
     controlplane       limits on changes of throughput

@@ -18,6 +18,7 @@ No port, no server, no credentials, no network. The clients and resources may be
 
     clients.py    client, resource, database, reset
     database.py   LocalDatabase
+    sessions.py   clients that ask nothing outside the process; interrupts.py: Ctrl-C between requests
     transport.py  answers a boto3 client's requests inside the process
     patching.py   patch; redirecting.py is what it does to botocore
 """

@@ -125,7 +125,7 @@ async def begin(
         home_of(backend, call),
         backend.clock.now_ns(),
         shown,
-        call.request.get("ClientToken") or (backend.exchange.tasks.new_token() if kind == IMPORT else None),
+        call.request.get("ClientToken") or (backend.entropy.uuid() if kind == IMPORT else None),
         fingerprint(call.request),
         progress=progress or {},
     )

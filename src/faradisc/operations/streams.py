@@ -24,7 +24,8 @@ async def list_streams(backend: Backend, call: Call) -> dict[str, Any]:
     start = request.get("ExclusiveStartStreamArn", "")
     if start:
         parse_arn(start)
-    found = backend.catalog.streams_of(request.get("TableName"), call.region, call.account)
+    namespace = backend.tables.namespace(call.region, call.account)
+    found = backend.catalog.streams.listed(namespace, request.get("TableName"))
     rest = [stream for stream in found if stream.arn > start]
     page = rest[: request.get("Limit", LIST_STREAMS_PAGE_MAX)]
     result: dict[str, Any] = {

@@ -76,7 +76,8 @@ async def update_table(backend: Backend, call: Call) -> dict[str, Any]:
     updated = await backend.catalog.update(table, change, while_in_use=True)
     await backend.replicas.spread(updated)
     for index, units in warm.items():
-        await backend.catalog.raise_warm(updated, index, units)
+        takes_ns = backend.tables.transition_ns  # the table stays ACTIVE meanwhile
+        await backend.catalog.throughput.raise_warm(updated.meter, index, units, takes_ns)
     described = await describe_table(backend.sizes, updated, now_ns)
     if "OnDemandThroughput" in request:
         # The request is echoed, a -1 too (captured).

@@ -14,6 +14,7 @@ Sans I/O: nothing here opens a socket, asks the clock or waits; `front.answer` a
     shapes.py         the fast walk: one compiled check per operation
     serialization.py  the slow walk for JSON types
     constraints.py    the slow walk for required members, lengths, ranges, enums and patterns
+    search_body.py    reads a SearchVectors body again, for errors of another deserialiser
     javatext.py       values as messages repeat them
     other_services/   other AWS services on the same port
 """

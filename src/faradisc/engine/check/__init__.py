@@ -5,6 +5,7 @@
     rows.py       the items of a table, their sizes and counters
     logs.py       streams: numbers without gaps, readable records, lineage
     backup_files.py  the files of backups
+    sealed.py     opens encrypted rows of a directory that no database has open
     system.py     idempotency tokens, progress of background jobs
     repair.py     rewrites derived data, removes data without an owner
     explain.py    describes stored bytes for `faradisc inspect`

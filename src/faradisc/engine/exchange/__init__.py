@@ -4,6 +4,8 @@
     exporting.py, importing.py, bulk_putting.py     the jobs
     intake.py, object_reader.py      the records of many objects, and of one
     checking.py                      the checks of an item read from a file
+    filtering.py                     which items and attributes an export has
+    bulk_outputs.py, error_log.py    what a bulk put writes; the records that were rejected
     sealed_objects.py                the files of encrypted tables
     locations.py                     the buckets and the directory of the logs of a database
 

@@ -146,10 +146,6 @@ class TaskStore:
         self._last_id_ms = now_ms
         return f"{now_ms:014d}-{self._entropy.token_bytes(4).hex()}"
 
-    def new_token(self) -> str:
-        """Returns a client token for a request without one."""
-        return self._entropy.uuid()
-
     def begun_with(self, kind: str, home: str, token: str, fingerprint: str) -> Task | None:
         """Returns the task that was started with this token if the token is still valid, otherwise None.
 

@@ -138,10 +138,6 @@ class Catalog:
             raise not_found(arn)
         return stream
 
-    def streams_of(self, table_name: str | None, region: str, account: str) -> list[Stream]:
-        """Returns the streams of a namespace, or of the tables of one name, by ARN."""
-        return self.streams.listed(self.tables.namespace(region, account), table_name)
-
     def _partitions_of(self, stream: StreamState) -> Sequence[bytes]:
         """Returns where the partitions of an open stream's table begin."""
         table = self.tables.at((stream.namespace, stream.table_name))
@@ -245,11 +241,6 @@ class Catalog:
 
         if self._store.shared:
             await self.update(table, later, while_in_use=True)
-
-    async def raise_warm(self, table: Table, index: str | None, units: tuple[int, int]) -> None:
-        """Starts to raise the warm throughput of a table (None) or global index. It is available a transition
-        after the partitions for it; the table stays ACTIVE."""
-        await self.throughput.raise_warm(table.meter, index, units, self.tables.transition_ns)
 
     async def filled(self, table: Table, also: Batch | None = None) -> None:
         """Makes a table ACTIVE that its owner job has filled; committed together with `also`.

@@ -8,6 +8,7 @@
     stored_state      what is stored of a table's throughput
     background        measures, splits and stores in the background
     size_measurement  how much a partition holds, by its rows
+    shared_admission  the throughput of several nodes together; shared_metrics: their metrics
     trace_recorder    the interface that receives every charge while traffic is recorded
 
 What an operation costs is computed in `engine/tables/charging.py`; how a throttled request is answered, in

@@ -6,6 +6,7 @@
     tracking_alarms
                   the CloudWatch alarms of a target tracking policy
     worker        the background job: limits, schedules, alarms, and the UpdateTable that follows
+    replicas      the scaling of replicas of global tables, as DynamoDB shows it
     service       the service, with which operations work
     registry      the list of operations, which are in `operations/`
 

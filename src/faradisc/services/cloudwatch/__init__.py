@@ -2,8 +2,10 @@
 
     service       the service, with which operations work
     sources       the metrics of tables, and those that clients put
+    custom        metrics that clients put; documents: small registries in the store
     statistics    the names of statistics, and their values at a point
-    queries       metric queries; arithmetic and series_math: metric math
+    queries       metric queries; tokens, arithmetic and series_math: metric math
+    paging        pages of sorted lists
     alarm, alarms, reasons
                   one alarm; all of them, with their history; the words for their states
     evaluation    the background job that evaluates alarms

@@ -6,6 +6,7 @@ asking      what a handler is given, and what handlers share: lookups, pages, ta
 entities    users, groups, roles; keys of users
 policies    inline and managed policies, boundaries
 sessions    STS: temporary credentials
+errors      the exceptions of both services
 simulation  SimulatePrincipalPolicy, SimulateCustomPolicy
 
 Handlers are plain functions from (identities, Ask) to the members of the answer. Those that change something
