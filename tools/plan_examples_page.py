@@ -29,6 +29,9 @@ The best practices for tables, each as a plan whose variants are its alternative
 
     faradisc plan examples/plans/date-key.yaml --html report.html
 
+[architect](architect) has six questions, each with its arithmetic in a comment, which
+`tests/examples/test_architects_plans.py` holds against the answer.
+
 [The guide](../../docs/guide/planning.md) explains the format. Below is the headline of each variant;
 `tests/examples/test_plan_scenarios.py` runs them all, `tools/plan_examples_page.py` writes this page.
 """

@@ -9,11 +9,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 from click.testing import CliRunner, Result
 
 from faradisc.cli.main import cli
+from faradisc.tools.planner.plan_file.loading import load_plan
+from fixtures.served import Server
 
 PLAN = """\
 name: A small plan
@@ -343,3 +347,68 @@ def test_plan_that_fails_is_rerun_with_changes_except_without_what_if(bad: Path)
     bad.write_text(bad.read_text().replace(", partitions: 1}", "}"))
     assert "What if: the same plan with one change" in faradisc_plan(bad).stdout
     assert "What if" not in faradisc_plan(bad, "--no-what-if").stdout
+
+
+def test_json_has_summaries_and_on_request_every_minute(good: Path, tmp_path: Path) -> None:
+    good.write_text(good.read_text().replace("duration: 2m", "duration: 4h"))
+    brief, whole = tmp_path / "brief.json", tmp_path / "whole.json"
+    faradisc_plan(good, "--json", brief)
+    faradisc_plan(good, "--json", whole, "--json-series")
+    (resource,) = json.loads(brief.read_text())["resources"]
+    assert resource["write"]["offered"]["mean"] == pytest.approx(1, abs=0.05)
+    assert resource["write"]["throttled"]["KeyRangeThroughputExceeded"]["most"] == 0
+    assert resource["partition_count"] == {"mean": 1, "least": 1, "most": 1, "last": 1}
+    assert len(json.loads(whole.read_text())["resources"][0]["write"]["offered"]) == 240
+    assert brief.stat().st_size < 20_000 < whole.stat().st_size
+
+
+def test_a_plan_is_compared_with_an_earlier_run(good: Path, tmp_path: Path) -> None:
+    before = tmp_path / "before.json"
+    faradisc_plan(good, "--json", before)
+    same = faradisc_plan(good, "--quiet", "--compare", before)
+    assert same.exit_code == 0 and f"A small plan: as in {before}, within 5 %" in same.stdout
+    good.write_text(
+        good.read_text().replace("write: 5,", "write: 7,").replace("monthly_cost: 10", "monthly_cost: 99")
+    )
+    dearer = faradisc_plan(good, "--quiet", "--compare", before)
+    assert dearer.exit_code == 1
+    assert "A small plan: WORSE: a month as planned: $2.85, and now $3.80" in dearer.stdout
+    assert faradisc_plan(good, "--quiet", "--compare", before, "--tolerance", 50).exit_code == 0
+    good.write_text(good.read_text().replace("rate: 1,", "rate: 9,"))
+    failing = faradisc_plan(good, "--quiet", "--compare", before, "--tolerance", 50)
+    assert "A small plan: WORSE: it held, and now it fails" in failing.stdout
+    before.write_text("{}")
+    rejected = faradisc_plan(good, "--compare", before)
+    assert rejected.exit_code == 2 and "this was not written by faradisc plan --json" in rejected.stderr
+
+
+def test_a_plan_is_written_of_a_running_endpoint(tmp_path: Path) -> None:
+    """Tables as they are, and auto scaling as it is set; metrics have a unit test of their own."""
+    output = tmp_path / "account.yaml"
+    with Server("--memory", "--throughput", "aws") as server:
+        made: dict[str, Any] = {
+            "endpoint_url": server.url, "region_name": "us-east-1",
+            "aws_access_key_id": "any", "aws_secret_access_key": "any",
+        }  # fmt: skip
+        boto3.client("dynamodb", **made).create_table(
+            TableName="Orders",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            ProvisionedThroughput={"ReadCapacityUnits": 20, "WriteCapacityUnits": 10},
+        )
+        boto3.client("application-autoscaling", **made).register_scalable_target(
+            ServiceNamespace="dynamodb",
+            ResourceId="table/Orders",
+            ScalableDimension="dynamodb:table:WriteCapacityUnits",
+            MinCapacity=10,
+            MaxCapacity=400,
+        )
+        written = faradisc_plan("--from", server.url, "--hours", 1, "--output", output)
+        unknown = faradisc_plan("--from", server.url, "--table", "Order")
+        assert server.stop() == 0
+    assert (written.exit_code, written.stderr) == (0, "")
+    (table,) = load_plan(output.read_text(), "account").tables
+    assert (table.rates.read_units, table.rates.write_units, table.sort_key) == (20, 10, False)
+    assert table.rates.write_scaling is not None and table.rates.write_scaling.maximum == 400
+    assert unknown.exit_code == 2 and "there is no table 'Order'. Known: Orders." in unknown.stderr
+    assert faradisc_plan(output).exit_code == 0

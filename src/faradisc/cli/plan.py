@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from faradisc.cli.databases import address
 from faradisc.cli.failing import fail
 
 if TYPE_CHECKING:
@@ -78,7 +79,30 @@ PIPED_WIDTH = 1000
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of all chance; replaces the plan's.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report, one page, to this file.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all numbers to this file.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the numbers to this file.")
+@click.option("--json-series", is_flag=True, help="Write all series to the JSON as well, minute by minute.")
+@click.option(
+    "--compare",
+    type=click.Path(path_type=Path),
+    help="Compare with an earlier --json of these plans; what is worse exits with 1.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(min=0),
+    default=5,
+    show_default=True,
+    help="Percent by which --compare lets a value differ.",
+)
+@click.option(
+    "--from",
+    "source",
+    callback=address,
+    help="Write a plan of a running endpoint's tables and their last hours; `aws` for Amazon's. Reads only.",
+)
+@click.option("--table", "names", multiple=True, help="A table of --from; by default all.")
+@click.option("--hours", type=click.IntRange(1, 24), default=24, show_default=True, help="Of --from.")
+@click.option("--region", help="Of --from; by default the environment's.")
+@click.option("--output", type=click.Path(path_type=Path), help="Where --from writes; else standard output.")
 @click.option("--csv", "csv_dir", type=click.Path(path_type=Path), help="Write the tables to this directory.")
 @click.option("--quiet", is_flag=True, help="Print the headlines and budgets only.")
 def plan(
@@ -96,6 +120,14 @@ def plan(
     seed: int | None,
     html: Path | None,
     json_file: Path | None,
+    json_series: bool,
+    compare: Path | None,
+    tolerance: float,
+    source: str | None,
+    names: tuple[str, ...],
+    hours: int,
+    region: str | None,
+    output: Path | None,
     csv_dir: Path | None,
     quiet: bool,
 ) -> None:
@@ -104,6 +136,9 @@ def plan(
     FILES are plans (docs/guide/planning.md, examples/plans). Exits 0 when every plan holds, 1 when one
     fails, 2 when the input cannot be used.
     """
+    if source is not None:
+        _write_plan(source, region, output, hours=hours, names=names)
+        return
     if not files and trace is None:
         _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
     try:
@@ -133,12 +168,53 @@ def plan(
     except PlanError as mistake:
         _fail(str(mistake))
     _print(outcomes, quiet=quiet)
+    worse = compare is not None and _compare(outcomes, compare, tolerance)
     try:
-        _write(outcomes, html, json_file, csv_dir)
+        _write(outcomes, html, json_file, csv_dir, series=json_series)
     except OSError as error:
         _fail(f"{error.filename}: {error.strerror}. Name a place that can be written")
-    if not all(outcome.holds for outcome in outcomes):
+    if worse or not all(outcome.holds for outcome in outcomes):
         raise SystemExit(PLAN_FAILS)
+
+
+def _write_plan(
+    source: str, region: str | None, output: Path | None, *, hours: int, names: tuple[str, ...]
+) -> None:
+    try:
+        from faradisc.cli.plan_from import plan_from  # noqa: PLC0415 - another extra
+        from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        _fail(f"--from needs {error.name}, which is not installed. Run: pip install 'faradisc[plan]'")
+    try:
+        text = plan_from(source, region, hours=hours, tables=names)
+        if output is None:
+            click.echo(text, nl=False)
+        else:
+            output.write_text(text, encoding="utf-8")
+    except (PlanError, OSError) as mistake:
+        _fail(str(mistake))
+
+
+def _compare(outcomes: Sequence[PlanOutcome], file: Path, tolerance: float) -> bool:
+    """Prints what is different from an earlier run. Returns whether something is worse."""
+    from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
+    from faradisc.tools.planner.results.comparison import compared, earlier  # noqa: PLC0415
+
+    try:
+        before = earlier(str(file), json.loads(file.read_text(encoding="utf-8")))
+    except (PlanError, OSError) as mistake:
+        _fail(str(mistake))
+    except ValueError:
+        _fail(f"{file}: this is not JSON. Name a file that faradisc plan --json wrote")
+    worse = False
+    for outcome in outcomes:
+        found = list(compared(before, outcome, tolerance))
+        for each in found:
+            click.echo(f"{outcome.title}: {'WORSE' if each.worse else 'different'}: {each.words}")
+        if not found:
+            click.echo(f"{outcome.title}: as in {file}, within {tolerance:g} %")
+        worse = worse or any(each.worse for each in found)
+    return worse
 
 
 def _chosen(plans: Sequence[Plan], variant: str | None) -> Sequence[Plan]:
@@ -250,7 +326,12 @@ def _print(outcomes: Sequence[PlanOutcome], *, quiet: bool) -> None:
 
 
 def _write(
-    outcomes: Sequence[PlanOutcome], html: Path | None, json_file: Path | None, csv_dir: Path | None
+    outcomes: Sequence[PlanOutcome],
+    html: Path | None,
+    json_file: Path | None,
+    csv_dir: Path | None,
+    *,
+    series: bool,
 ) -> None:
     if html is not None:
         from faradisc.tools.planner.report import render  # noqa: PLC0415
@@ -258,7 +339,7 @@ def _write(
         html.write_text(render(outcomes), encoding="utf-8")
     if json_file is not None:
         # One plan is one document; several are a list of them.
-        documents = [outcome.to_json() for outcome in outcomes]
+        documents = [outcome.to_json(series=series) for outcome in outcomes]
         text = json.dumps(documents[0] if len(documents) == 1 else documents, indent=1, ensure_ascii=False)
         json_file.write_text(text + "\n", encoding="utf-8")
     if csv_dir is not None:

@@ -267,3 +267,68 @@ def test_more_than_the_quota_is_planned_and_said() -> None:
 def test_what_is_lost_is_not_sold_as_cheap() -> None:
     found = outcome_of(COUNTER.format(rate=2000, suffixes=1, minutes=1), "fluid")
     assert any("without the 49.167 % of the units that were throttled" in each for each in found.verdict)
+
+
+# --- What a table costs beside its throughput -----------------------------------------------------
+
+KEPT = """
+    duration: 1h
+    tables: {{T: {{mode: on-demand, {table}}}}}
+    traffic: [{{operation: {operation}, {more} rate: 100, item_size: 924 B, keys: {{uniform: 100000}}}}]
+"""
+
+
+def kept(table: str, operation: str = "PutItem", more: str = "") -> PlanOutcome:
+    return outcome_of(KEPT.format(table=table, operation=operation, more=more), "fluid")
+
+
+def test_items_that_expire_are_stored_for_their_time() -> None:
+    """By hand: 100 items of 924 and 100 bytes a second for 30 days are 259.2 million KB, 247.2 GB, of which
+    222.2 are paid: $55.55. Without expiry the run's hour is all that is there."""
+    found = kept("ttl: 30d", more="effect: add,").costs.modes[0]
+    assert found.storage_usd == pytest.approx(55.55, abs=0.01)
+    assert kept("items: 1", more="effect: add,").costs.modes[0].storage_usd == 0
+
+
+def test_replicas_backups_exports_and_readers_of_a_stream() -> None:
+    """By hand: $164.25 of writes again in each of two Regions. 53.6 GB in 7 backups and 2 exports at $0.10
+    each, and stored in both; two readers of 4 shards make 21 million requests a month at $0.02 for
+    100,000."""
+    plain = kept("items: 50000000, item_size: 1050 B").costs.modes[0]
+    gb = 50_000_000 * 1150 / 2**30
+    assert plain.other_usd == 0 and plain.write_usd == 164.25
+
+    def other(more: str) -> float:
+        return kept(f"items: 50000000, item_size: 1050 B, {more}").costs.modes[0].other_usd
+
+    assert other("replicas: 2") == pytest.approx(2 * (164.25 + gb * 0.25), abs=0.01)
+    assert other("backups: 7") == pytest.approx(7 * gb * 0.1, abs=0.01)
+    assert other("exports: 2") == pytest.approx(2 * gb * 0.1, abs=0.01)
+    partitions = kept("items: 50000000, item_size: 1050 B").resources[0].partition_count[-1]
+    assert other("stream_readers: 2") == pytest.approx(2 * partitions * 2_628_000 * 0.02 / 100_000, abs=0.01)
+
+
+def test_a_cache_costs_what_the_plan_says() -> None:
+    found = kept("items: 1", "GetItem", "cache: {hits: 90%, monthly: 560},").costs
+    assert {mode.other_usd for mode in found.modes} == {560}
+
+
+def test_storage_that_is_most_of_the_cost_is_tried_in_the_other_class() -> None:
+    plan = planned(KEPT.format(table="items: 500000000", operation="PutItem", more="").replace("100,", "1,") +
+                   "    budgets: {monthly_cost: 80}")  # fmt: skip
+    found = explored(plan, fluid(plan), fluid)
+    assert "keep table T in the class infrequent-access; a month then costs" in found.headline.change
+
+
+def test_prices_of_a_region_come_from_a_file() -> None:
+    text = "duration: 1m\ntables: {T: {mode: on-demand}}\nprices: {file: eu.yaml, read_million: 9}\n"
+    text += "traffic: [{operation: PutItem, rate: 1, keys: single}]\n"
+    lines = [b"region: eu-central-1\n", b"write_million: 0.70\n", b"read_million: 1\n"]
+    plan = load_plan(text, "plan.yaml", lines_of=lambda name: lines)
+    assert (plan.prices.region, str(plan.prices.write_million), str(plan.prices.read_million)) == (
+        "eu-central-1", "0.70", "9",
+    )  # fmt: skip
+    with pytest.raises(PlanError, match="no member 'write_milion' here"):
+        load_plan(text, "plan.yaml", lines_of=lambda name: [b"write_milion: 1\n"])
+    with pytest.raises(PlanError, match=r"prices.*'eu.yaml' cannot be read"):
+        load_plan(text, "plan.yaml")

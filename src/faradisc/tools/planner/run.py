@@ -9,6 +9,7 @@ from collections import Counter as Tally
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
 
 from faradisc.capacity.throttle import Cause
@@ -89,7 +90,9 @@ def run(
     totals = _totals(FlowRecord.of_all(recorder.flows))
     keys = hot_keys(recorder, flows, lasted_s)
     allowed = headline.allowed_percent(plan.budgets)
-    money = cost.costs(recorder.resources, demands, plan.prices, allowed_percent=allowed)
+    caches = {id(flow.cache): flow.cache.monthly for flow in plan.traffic if flow.cache is not None}
+    paid = sum(caches.values(), Decimal(0))
+    money = cost.costs(recorder.resources, demands, plan.prices, allowed_percent=allowed, caches=paid)
     money = replace(money, of_month=plan.of_month(duration_s, traced=trace is not None))
     rooms = tuple(found for note in ran.notes if (found := note.finish()) is not None)
     collections = tuple(_collections(plan, recorder, flows, duration_s))

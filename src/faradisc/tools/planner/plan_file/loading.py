@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, ValidationError, ValidationInfo, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from faradisc.capacity.config import CapacityConfig
@@ -62,6 +62,18 @@ def _check_prices(prices: dict[str, str]) -> dict[str, str]:
     return prices
 
 
+def _with_price_file(prices: object, info: ValidationInfo[dict[str, LinesOf]]) -> object:
+    """Returns the prices with those of the file that they name, such as that of a Region."""
+    if not isinstance(prices, dict) or not isinstance(name := prices.get("file"), str):
+        return prices
+    try:
+        listed = parse(b"".join(info.context["lines_of"](name)).decode(), name)
+    except (OSError, ValueError) as error:
+        what = f"{name!r} cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        raise mistake(what, "Name a file; relative names begin at the plan's directory.", ["file"]) from None
+    return {**listed, **{each: value for each, value in prices.items() if each != "file"}}
+
+
 class PlanFile(Modelled):
     """The members of a plan file."""
 
@@ -76,7 +88,10 @@ class PlanFile(Modelled):
     classes: dict[str, ClassMember] = {}
     budgets: Annotated[dict[str, Amount], members_of(BUDGETS)] = {}
     prices: Annotated[
-        dict[str, Text], members_of((*PRICE_NAMES, *LABEL_NAMES)), AfterValidator(_check_prices)
+        dict[str, Text],
+        members_of((*PRICE_NAMES, *LABEL_NAMES)),
+        AfterValidator(_check_prices),
+        BeforeValidator(_with_price_file),
     ] = {}
     variants: Any = None
     """Taken apart before; a variant has none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
@@ -13,6 +14,7 @@ from faradisc.capacity.autoscaling import Policy, Tracking
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.schedules import Schedule, ScheduleError, parse_schedule
 from faradisc.tools.planner.plan_file.fields import (
+    Amount,
     Example,
     Members,
     Seconds,
@@ -167,6 +169,23 @@ class IndexPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What a table has beside its throughput, which costs money and throttles nothing."""
+
+    recovery: bool = False
+    ttl_s: int | None = None
+    """How long items live that are added."""
+    replicas: int = 0
+    """In other Regions."""
+    backups: int = 0
+    """That are kept, each of the whole table."""
+    exports: int = 0
+    """Of the whole table, a month."""
+    stream_readers: int = 0
+    """That poll its stream; triggers of functions read for free."""
+
+
+@dataclass(frozen=True, slots=True)
 class TablePlan:
     name: str
     rates: Rates
@@ -179,7 +198,7 @@ class TablePlan:
     partitions: int | None = None
     changes: tuple[PlanChange, ...] = ()
     infrequent: bool = False
-    recovery: bool = False
+    upkeep: Upkeep = Upkeep()
 
     @property
     def index_rates(self) -> tuple[Rates, ...]:
@@ -200,6 +219,8 @@ class Cache(Members):
     hits: Annotated[Share, Example("hits: 90%")]
     warm_up_s: Annotated[Seconds, Field(alias="warm_up")] = 0
     """How long the cache takes to fill. Its hit ratio grows evenly meanwhile."""
+    monthly: Amount = Decimal(0)
+    """US dollars that it costs a month."""
 
     @classmethod
     def written_out(cls, text: str) -> Any:

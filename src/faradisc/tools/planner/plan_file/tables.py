@@ -15,6 +15,7 @@ from faradisc.tools.planner.plan_file.fields import (
     Count,
     ItemSize,
     Members,
+    Seconds,
     Share,
     Size,
     Units,
@@ -23,7 +24,15 @@ from faradisc.tools.planner.plan_file.fields import (
     reader,
 )
 from faradisc.tools.planner.plan_file.keys import Keys, SortField
-from faradisc.tools.planner.plan_file.plan import IndexPlan, Mode, PlanChange, Rates, Scaling, TablePlan
+from faradisc.tools.planner.plan_file.plan import (
+    IndexPlan,
+    Mode,
+    PlanChange,
+    Rates,
+    Scaling,
+    TablePlan,
+    Upkeep,
+)
 
 KEYS_ONLY_BYTES = 100
 """Size of an index entry without projected attributes. Assumed."""
@@ -163,6 +172,11 @@ class PlanTable(Modelled, ThroughputPlan):
     changes: list[PlanChange] = []
     table_class: Annotated[str, choice("standard", "infrequent-access"), Field(alias="class")] = "standard"
     point_in_time_recovery: bool = False
+    ttl: Seconds | None = None
+    replicas: Count = 0
+    backups: Count = 0
+    exports: Count = 0
+    stream_readers: Count = 0
 
     @property
     def on_demand(self) -> bool:
@@ -200,5 +214,12 @@ class PlanTable(Modelled, ThroughputPlan):
             partitions=self.partitions,
             changes=tuple(sorted(self.changes, key=lambda change: change.at_s)),
             infrequent=self.table_class == "infrequent-access",
-            recovery=self.point_in_time_recovery,
+            upkeep=Upkeep(
+                self.point_in_time_recovery,
+                self.ttl,
+                self.replicas,
+                self.backups,
+                self.exports,
+                self.stream_readers,
+            ),
         )

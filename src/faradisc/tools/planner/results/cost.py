@@ -22,7 +22,7 @@ from dataclasses import astuple, dataclass, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from faradisc.capacity.throttle import Cause
-from faradisc.limits import STORAGE_OVERHEAD_BYTES, TABLE_CAPACITY_UNITS_MAX
+from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
 from faradisc.tools.planner.plan_file.plan import Scaling
 from faradisc.tools.planner.results.demand import MINUTE_S, DirectionDemand
 from faradisc.tools.planner.results.outcome import Costs, ModeCost, ResourceCost
@@ -150,9 +150,10 @@ def costs(
     prices: Prices,
     *,
     allowed_percent: float,
+    caches: Decimal,
 ) -> Costs:
     """Returns all modes side by side, of the plan and of each resource. `allowed_percent`: what the cheapest
-    mode may throttle."""
+    mode may throttle; `caches`: what they cost a month, in every mode."""
     reserved = prices.reserved_read_unit_hour is not None and prices.reserved_write_unit_hour is not None
     modes = [mode for mode in _MODES if mode != "reserved" or reserved]
     free_gb = prices.storage_free_gb
@@ -161,12 +162,11 @@ def costs(
         of_class = prices.of_class(record.virtual.table.infrequent)
         reads, writes = record.directions
         both, scalings = (demands[reads], demands[writes]), (scaling_of(reads), scaling_of(writes))
-        gb = _size_gb(record)
+        gb = _size_gb(record, both[1].lasted_s)
         free = min(free_gb, gb) if of_class.storage_free_gb else Decimal(0)
         free_gb -= free
         storage = of_class.storage(gb, free)
         indexed = record.virtual.index is not None
-        recovered = record.virtual.table.recovery and not indexed
         by_partitions = sum(map(_throttled_by_partitions, record.directions))
         for mode in modes:
             cost = in_mode(mode, both, scalings, prices, of_class)
@@ -174,12 +174,14 @@ def costs(
                 replace(
                     cost,
                     storage=storage,
-                    other=gb * prices.recovery_gb_month if recovered else Decimal(0),
+                    other=_upkeep(record, cost, gb, prices, of_class),
                     index=cost.read + cost.write + storage if indexed else Decimal(0),
                     throttled=cost.throttled if mode == "as-planned" else max(cost.throttled, by_partitions),
                     offered=sum(each.offered_half for each in both),
                 )
             )
+    for mode in modes:
+        found[mode].append(ExactCost(Decimal(0), Decimal(0), other=caches))
     whole = _marked([_mode_cost(mode, found[mode]) for mode in modes], allowed_percent)
     by_resource = tuple(
         ResourceCost(
@@ -192,10 +194,27 @@ def costs(
     return Costs(HOURS_PER_MONTH, prices.to_json(), whole, by_resource, cheapest)
 
 
-def _size_gb(record: ResourceRecord) -> Decimal:
-    """Returns the size at the end of the run."""
-    parts = record.virtual.resource.partitions.partitions
-    return Decimal(sum(part.bytes + part.items * STORAGE_OVERHEAD_BYTES for part in parts)) / GB
+def _size_gb(record: ResourceRecord, lasted_s: int) -> Decimal:
+    """Returns the size at the end of the run; where items expire, what then is there for good: as much as is
+    added in their time."""
+    ttl_s, gained = record.virtual.table.upkeep.ttl_s, record.stored_bytes - record.first_bytes
+    if ttl_s is None or gained <= 0:
+        return Decimal(record.stored_bytes) / GB
+    return Decimal(gained) * ttl_s / lasted_s / GB
+
+
+def _upkeep(
+    record: ResourceRecord, cost: ExactCost, gb: Decimal, prices: Prices, of_class: ClassPrices
+) -> Decimal:
+    """Returns what a month costs beside reads, writes and storage: replicas with the same writes and data,
+    and of the table itself recovery, backups, exports and readers of its stream."""
+    upkeep, partitions = record.virtual.table.upkeep, len(record.virtual.resource.partitions)
+    total = upkeep.replicas * (cost.write + of_class.storage(gb, Decimal(0)))
+    if record.virtual.index is not None:
+        return total
+    total += gb * (prices.recovery_gb_month if upkeep.recovery else 0)
+    total += gb * (upkeep.backups * prices.backup_gb_month + upkeep.exports * prices.export_gb)
+    return total + upkeep.stream_readers * partitions * MONTH_S * prices.stream_reads_100k / 100_000
 
 
 def _throttled_by_partitions(direction: DirectionRecord) -> int:

@@ -10,15 +10,15 @@ while the run lasts (simulation/recorder.py); all else is frozen.
 - Causes of throttling are the ends of the service's reasons: `CAUSES`.
 - Partitions are p0, p1, ... in order of birth.
 
-`to_json` gives dicts, lists, strings, numbers, booleans and None in a stable order. The version of this shape
-is `FORMAT`.
+`to_json` gives dicts (series as their mean, least, most and last value, unless all are asked for), lists,
+strings, numbers, booleans and None in a stable order. The version of this shape is `FORMAT`.
 
 Source: capacity.md section 3.4 (the outputs of `plan`); each part below names its number there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
@@ -28,9 +28,10 @@ from faradisc.tools.planner.results.series import (
     Number,
     PartitionSeries,
     Series,
+    number,
 )
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +289,11 @@ class Costs:
     """Whether a month is known: the run is one of steady load, a day or longer, or says how often its events
     happen."""
 
+    def storage_usd(self, resource: str) -> float:
+        """Returns the storage of a table or index as planned."""
+        modes = next((each.modes for each in self.resources if each.resource == resource), ())
+        return next((mode.storage_usd for mode in modes if mode.mode == "as-planned"), 0.0)
+
     @property
     def planned_usd(self) -> float:
         return next((mode.total_usd for mode in self.modes if mode.mode == "as-planned"), 0.0)
@@ -399,16 +405,38 @@ class PlanOutcome:
         """Returns whether the plan holds, as its headline says."""
         return self.headline.holds
 
-    def to_json(self) -> dict[str, Any]:
-        return {**_plain(self), "holds": self.holds}
+    def to_json(self, *, series: bool = False) -> dict[str, Any]:
+        """`series`: all values of all series, which are megabytes; else what a person reads of them."""
+        return {**_plain(self, series), "holds": self.holds}
 
 
-def _plain(value: Any) -> Any:
-    """Returns dataclasses as dicts in the order of their fields, tuples as lists."""
+def _plain(value: Any, series: bool, summed: bool = False) -> Any:
+    """Returns dataclasses as dicts in the order of their fields, tuples as lists; `summed`: series
+    summarised."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+        of_series = isinstance(value, DirectionSeries | PartitionSeries | ScalingTimeline) and not series
+        return {
+            each.name: _plain(
+                getattr(value, each.name),
+                series,
+                of_series or (each.name == "partition_count" and not series),
+            )
+            for each in fields(value)
+        }
     if isinstance(value, tuple | list):
-        return [_plain(entry) for entry in value]
+        if summed and not any(map(is_dataclass, value)):
+            return _summary(value)
+        return [_plain(entry, series) for entry in value]
     if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
+        return {key: _plain(entry, series, summed) for key, entry in value.items()}
     return value
+
+
+def _summary(values: Sequence[Any]) -> dict[str, Any] | None:
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    if isinstance(known[0], str):
+        return {"last": known[-1]}
+    mean = number(sum(known) / len(known))
+    return {"mean": mean, "least": min(known), "most": max(known), "last": known[-1]}

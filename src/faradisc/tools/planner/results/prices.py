@@ -6,7 +6,8 @@ Source: capacity.md section 3.5: public documents that quote the AWS price list 
 15 August 2026. `infrequent_*` provisioned rates are
 rounded as the price list has them, not 1.25 times the standard ones. Prices of
 warm throughput and of reserved capacity were not verified: a raise of warm throughput is left out of the
-sums, and reserved capacity appears only where the plan gives its price. Stream reads are not in a plan.
+sums, and reserved capacity appears only where the plan gives its price. Each reader polls each
+shard of a stream once a second; what is free of charge there is not counted.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ class Prices:
 
     recovery_gb_month: Decimal = Decimal("0.20")
     """Point-in-time recovery."""
+    backup_gb_month: Decimal = Decimal("0.10")
+    export_gb: Decimal = Decimal("0.10")
+    stream_reads_100k: Decimal = Decimal("0.02")
+    """A hundred thousand requests that read a stream."""
     reserved_read_unit_hour: Decimal | None = None
     """From the plan only: an hour of a reserved unit, upfront payment spread over the term."""
     reserved_write_unit_hour: Decimal | None = None

@@ -371,6 +371,10 @@ def _other_modes(plan: Plan, outcome: PlanOutcome) -> Iterator[WhatIfChange]:
         read, write = (max(ceil(peak), 1) for peak in peaks)
         on_demand = _with_rates(on_demand, resource, **asdict(Rates(True)))
         fixed = _with_rates(fixed, resource, **asdict(Rates(False, read_units=read, write_units=write)))
+    for table in plan.tables:
+        if not table.infrequent and outcome.costs.storage_usd(table.name) * 2 > outcome.costs.planned_usd:
+            changed = _with(plan, table.name, None, lambda each: replace(each, infrequent=True))
+            yield WhatIfChange(f"keep table {table.name} in the class infrequent-access", changed)
     if "on-demand" in affordable:
         yield WhatIfChange("switch to on-demand", on_demand)
     if "provisioned-peak" in affordable:

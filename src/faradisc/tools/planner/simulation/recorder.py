@@ -21,6 +21,7 @@ from faradisc.capacity.events import Event, Split
 from faradisc.capacity.partitions import HASH_SPACE, Partition, PartitionBucket, hash_bounds
 from faradisc.capacity.throttle import Cause
 from faradisc.charts.words import brief
+from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.tools.planner.results.item_collections import Growth
 from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN
 from faradisc.tools.planner.results.series import DirectionSeries, Number, PartitionSeries, number
@@ -163,10 +164,17 @@ class ResourceRecord:
         self.virtual = virtual
         self.directions = (DirectionRecord(virtual, False), DirectionRecord(virtual, True))
         self.counts: list[int] = []
+        self.first_bytes = self.stored_bytes
         self.partitions: dict[str, tuple[Partition, PartitionSeries]] = {}
         self.left_out = 0
         for partition in virtual.resource.partitions.partitions:
             self._follow(partition, 0, 0, None)
+
+    @property
+    def stored_bytes(self) -> int:
+        """What is billed as stored now."""
+        parts = self.virtual.resource.partitions.partitions
+        return sum(part.bytes + part.items * STORAGE_OVERHEAD_BYTES for part in parts)
 
     def _follow(self, partition: Partition, first: int, born_s: Number, parent: str | None) -> None:
         if len(self.partitions) < PARTITIONS_SHOWN:
