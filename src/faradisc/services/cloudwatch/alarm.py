@@ -1,4 +1,4 @@
-"""A metric alarm: its settings and its state."""
+"""A metric alarm or a composite one: its settings and its state."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import epoch_seconds
 from faradisc.metrics.alarm_rule import AlarmRule, State
 from faradisc.metrics.metric_catalog import NAMESPACE
+from faradisc.services.cloudwatch.composite import CompositeRule, parse_rule
 from faradisc.services.cloudwatch.documents import from_document, to_document
 
 METRIC_DELAY_NS = 60 * SECOND_NS
@@ -31,7 +32,7 @@ class Alarm:
     account: str
     name: str
     settings: dict[str, Any]
-    """The members of PutMetricAlarm as given, without Tags."""
+    """The members of PutMetricAlarm or PutCompositeAlarm as given, without Tags."""
     configured_ns: int
     updated_ns: int
     transitioned_ns: int
@@ -51,8 +52,23 @@ class Alarm:
         return f"arn:aws:cloudwatch:{self.region}:{self.account}:alarm:{self.name}"
 
     @property
+    def kind(self) -> str:
+        """AlarmType of the model."""
+        return "CompositeAlarm" if "AlarmRule" in self.settings else "MetricAlarm"
+
+    @property
+    def is_composite(self) -> bool:
+        return self.kind == "CompositeAlarm"
+
+    @property
+    def composite_rule(self) -> CompositeRule:
+        return parse_rule(self.settings["AlarmRule"])
+
+    @property
     def period_s(self) -> int:
-        """The period of the metric, or the longest one of a metric query."""
+        """The period of the metric, or the longest one of a metric query; 0 of a composite alarm."""
+        if self.is_composite:
+            return 0
         if "Metrics" not in self.settings:
             period: int = self.settings["Period"]
             return period
@@ -94,7 +110,7 @@ class Alarm:
         return self.settings.get(ACTIONS[self.state], []) if self.actions_enabled else []
 
     def describe(self) -> dict[str, Any]:
-        """Returns a MetricAlarm of the model."""
+        """Returns a MetricAlarm or a CompositeAlarm of the model."""
         described: dict[str, Any] = {
             "AlarmName": self.name,
             "AlarmArn": self.arn,
@@ -107,7 +123,7 @@ class Alarm:
             "StateReason": self.reason,
             "StateUpdatedTimestamp": epoch_seconds(self.updated_ns),
             "StateTransitionedTimestamp": epoch_seconds(self.transitioned_ns),
-            **({} if "Metrics" in self.settings else {"Dimensions": []}),
+            **({} if "Metrics" in self.settings or self.is_composite else {"Dimensions": []}),
             **self.settings,
         }
         if self.reason_data is not None:

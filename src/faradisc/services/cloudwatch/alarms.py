@@ -42,11 +42,12 @@ class HistoryItem:
     """HistoryItemType of the model."""
     summary: str
     data: str
+    alarm_type: str = "MetricAlarm"
 
     def describe(self) -> dict[str, Any]:
         return {
             "AlarmName": self.alarm_name,
-            "AlarmType": "MetricAlarm",
+            "AlarmType": self.alarm_type,
             "Timestamp": epoch_seconds(self.at_ns),
             "HistoryItemType": self.kind,
             "HistorySummary": self.summary,
@@ -62,6 +63,8 @@ class Alarms:
         self._events: deque[HistoryItem] = deque()
         self.version = 0
         """Rises when an alarm is added or deleted, or gets new settings."""
+        self.changes = 0
+        """Rises with `version`, and when an alarm changes its state."""
         self.started_ns = clock.now_ns()
         """There are no metrics from before this."""
         self.notifier: Notifier | None = None
@@ -78,6 +81,7 @@ class Alarms:
         events = {event.number: event for event in self._events}
         for key, document in documents:
             self.version += 1
+            self.changes += 1
             if key[0] == "alarm":
                 known = self._alarms.pop((str(key[1]), str(key[2])), None)
                 if document is not None:
@@ -107,6 +111,10 @@ class Alarms:
     def by_arn(self, scope: str, arn: str) -> Alarm | None:
         return next((alarm for alarm in self.of(scope) if alarm.arn == arn), None)
 
+    def parents(self, scope: str, name: str) -> list[Alarm]:
+        """Returns the composite alarms whose rule names the alarm."""
+        return [each for each in self.of(scope) if each.is_composite and name in each.composite_rule.names]
+
     def all(self) -> list[Alarm]:
         return list(self._alarms.values())
 
@@ -120,6 +128,7 @@ class Alarms:
     async def put(self, alarm: Alarm) -> None:
         """Adds an alarm, or replaces the settings of the alarm of that name, whose state stays."""
         self.version += 1
+        self.changes += 1
         name = (alarm.scope, alarm.name)
         present = self._alarms.get(name)
         if present is None:
@@ -167,6 +176,7 @@ class Alarms:
             events.append(self._event(alarm, at_ns, "StateUpdate", summary, data))
             alarm.transitioned_ns = at_ns
         alarm.state, alarm.reason, alarm.reason_data = state, reason, reason_data
+        self.changes += 1
         if changed and alarm.owner is None:
             for action in alarm.actions():
                 if self.notifier is None or not self.notifier.add(alarm, state_before, action, at_ns):
@@ -195,6 +205,7 @@ class Alarms:
 
     async def delete(self, alarms: Iterable[Alarm]) -> None:
         self.version += 1
+        self.changes += 1
         now_ns = self._clock.now_ns()
         keys: list[Key] = []
         events = []
@@ -226,7 +237,9 @@ class Alarms:
         # By time, so that the numbers of several nodes differ.
         number = max(self._events[-1].number + 1 if self._events else 1, self._clock.now_ns())
         text = orjson.dumps(data).decode()
-        event = HistoryItem(number, alarm.scope, alarm.name, at_ns, kind, summary[:255], text[:4095])
+        event = HistoryItem(
+            number, alarm.scope, alarm.name, at_ns, kind, summary[:255], text[:4095], alarm.kind
+        )
         self._events.append(event)
         return event
 

@@ -1,7 +1,7 @@
-"""The background job of alarms: evaluates each period once, a minute after its end.
+"""The background job of alarms: evaluates each period once, a minute after its end, then composite alarms.
 
 After a jump of the clock all periods are evaluated for which there are metrics, each state with the time at
-which the period would have been evaluated.
+which the period would have been evaluated. A composite alarm sees the states after the jump only.
 
 Metrics are in memory. So after a start, an older alarm keeps its state until all periods that it needs lie
 after the start.
@@ -17,7 +17,7 @@ from faradisc.errors import ValidationException
 from faradisc.metrics.alarm_rule import Value
 from faradisc.services.cloudwatch.alarm import METRIC_DELAY_NS, Alarm
 from faradisc.services.cloudwatch.alarms import Alarms
-from faradisc.services.cloudwatch.reasons import reason, reason_data
+from faradisc.services.cloudwatch.reasons import composite_reason, reason, reason_data
 from faradisc.services.cloudwatch.sources import MetricName, Sources, dimensions_of
 from faradisc.services.cloudwatch.statistics import value_of
 
@@ -34,24 +34,60 @@ class Evaluator:
         self._due_ns = 0
         """No period ends before this, while the alarms are those of `_seen_version`."""
         self._seen_version = -1
+        self._seen_states = -1
+        """State of `Alarms.changes` that the composite alarms follow from."""
 
     async def step(self) -> bool:
         """Evaluates a bounded number of periods of every alarm. Returns whether there were any."""
+        composite = await self._follow_composites()
         now_ns = self._clock.now_ns()
         if now_ns < self._due_ns and self._seen_version == self._alarms.version:
-            return False
+            return composite
         self._seen_version = self._alarms.version
         busy = False
         due_ns = now_ns + CATCH_UP_NS
         for alarm in self._alarms.all():
-            if alarm.driven:
+            if alarm.driven or alarm.is_composite:
                 continue
             if _due_ns(alarm) <= now_ns:
                 await self._catch_up(alarm, now_ns)
                 busy = True
             due_ns = min(due_ns, _due_ns(alarm))
         self._due_ns = due_ns
-        return busy
+        return await self._follow_composites() or busy
+
+    async def _follow_composites(self) -> bool:
+        """Moves composite alarms whose rule has become true or false. Returns whether there were any.
+
+        They may build on each other, so this goes on until nothing changes; alarms that contradict each other
+        in a circle change once each.
+        """
+        if self._seen_states == self._alarms.changes:
+            return False
+        composites = [alarm for alarm in self._alarms.all() if alarm.is_composite]
+        moved = False
+        for _ in composites:
+            changed = [alarm for alarm in composites if await self._follow(alarm)]
+            moved = moved or bool(changed)
+            if not changed:
+                break
+        self._seen_states = self._alarms.changes
+        return moved
+
+    async def _follow(self, alarm: Alarm) -> bool:
+        """Moves a composite alarm if its rule has another value than its state. Returns whether it has."""
+        rule = alarm.composite_rule
+        found = {name: self._alarms.find(alarm.scope, name) for name in rule.names}
+        children = [child for child in found.values() if child is not None]
+        state = rule.state(lambda name: None if (child := found[name]) is None else child.state)
+        if state == alarm.state:
+            return False
+        newest = max(children, key=lambda child: child.transitioned_ns, default=None)
+        at_ns = max(alarm.configured_ns, 0 if newest is None else newest.transitioned_ns)
+        is_new = alarm.updated_ns == alarm.configured_ns and alarm.state == "INSUFFICIENT_DATA"
+        why, data = composite_reason(alarm, state, newest if not is_new else None, children)
+        await self._alarms.move(alarm, state, why, data, at_ns)
+        return True
 
     async def _catch_up(self, alarm: Alarm, now_ns: int) -> None:
         period_ns = alarm.period_s * SECOND_NS

@@ -118,6 +118,21 @@ class Notifier:
 def message(alarm: Alarm, before: State, at_ns: int) -> dict[str, Any]:
     """Returns what CloudWatch publishes to a topic for an alarm that has just changed its state."""
     settings = alarm.settings
+    common = {
+        "AlarmName": alarm.name,
+        "AlarmDescription": settings.get("AlarmDescription"),
+        "AWSAccountId": alarm.account,
+        "AlarmConfigurationUpdatedTimestamp": iso_time(alarm.configured_ns),
+        "NewStateValue": alarm.state,
+        "NewStateReason": alarm.reason,
+        "StateChangeTime": iso_time(at_ns),
+        "Region": alarm.region,
+        "AlarmArn": alarm.arn,
+        "OldStateValue": before,
+        **{member: settings.get(member, []) for member in ACTIONS.values()},
+    }
+    if alarm.is_composite:
+        return {**common, "AlarmRule": settings["AlarmRule"]}
     dimensions = [{"value": each["Value"], "name": each["Name"]} for each in settings.get("Dimensions", ())]
     of_metric: dict[str, Any] = {}
     if "Metrics" in settings:
@@ -134,17 +149,7 @@ def message(alarm: Alarm, before: State, at_ns: int) -> dict[str, Any]:
             "Dimensions": dimensions,
         }
     return {
-        "AlarmName": alarm.name,
-        "AlarmDescription": settings.get("AlarmDescription"),
-        "AWSAccountId": alarm.account,
-        "AlarmConfigurationUpdatedTimestamp": iso_time(alarm.configured_ns),
-        "NewStateValue": alarm.state,
-        "NewStateReason": alarm.reason,
-        "StateChangeTime": iso_time(at_ns),
-        "Region": alarm.region,
-        "AlarmArn": alarm.arn,
-        "OldStateValue": before,
-        **{member: settings.get(member, []) for member in ACTIONS.values()},
+        **common,
         "Trigger": {
             **of_metric,
             "Period": alarm.period_s,

@@ -14,6 +14,7 @@ import orjson
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.metrics.alarm_rule import AlarmRule, State, Value
+from faradisc.services.cloudwatch.alarm import Alarm
 
 Points = Sequence[tuple[int, Value | None]]
 """(beginning of the period in nanoseconds, value or None), oldest first."""
@@ -83,6 +84,27 @@ def reason_data(
         "threshold": float(rule.threshold),
     }
     return orjson.dumps(data).decode()
+
+
+def composite_reason(
+    alarm: Alarm, state: State, trigger: Alarm | None, children: Sequence[Alarm]
+) -> tuple[str, str]:
+    """Returns the reason of a composite alarm's new state, as words and as JSON.
+
+    trigger: the alarm whose state has changed; None for the first state. Source: the notifications and events
+    in the documentation of composite alarms.
+    """
+    if trigger is None:
+        words = f"{alarm.arn} was created and its alarm rule evaluates to {state}"
+    else:
+        moment = datetime.fromtimestamp(trigger.transitioned_ns // SECOND_NS, UTC)
+        words = f"{trigger.arn} transitioned to {trigger.state} at {moment:%A %d %B, %Y %H:%M:%S} UTC"
+    named = children if trigger is None else [trigger]
+    triggering = [
+        {"arn": each.arn, "state": {"value": each.state, "timestamp": iso_time(each.transitioned_ns)}}
+        for each in named
+    ]
+    return words, orjson.dumps({"triggeringAlarms": triggering}).decode()
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,6 +14,7 @@ from faradisc.services.cloudwatch.operations import (
     get_metric_data,
     get_metric_statistics,
     list_metrics,
+    put_composite_alarm,
     put_metric_alarm,
     put_metric_data,
 )
@@ -29,6 +30,7 @@ OPERATIONS: Final[Mapping[str, Handler]] = {
     "PutMetricData": put_metric_data.put_metric_data,
     # Alarms
     "PutMetricAlarm": put_metric_alarm.put_metric_alarm,
+    "PutCompositeAlarm": put_composite_alarm.put_composite_alarm,
     "DescribeAlarms": describe_alarms.describe_alarms,
     "DescribeAlarmsForMetric": describe_alarms.describe_alarms_for_metric,
     "DescribeAlarmHistory": describe_alarm_history.describe_alarm_history,

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from faradisc.errors import ValidationException
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.errors import InvalidFormatFault, ResourceNotFound
 from faradisc.services.cloudwatch.service import CloudWatch
@@ -45,7 +46,7 @@ async def _switch_actions(cloudwatch: CloudWatch, call: Call, *, enabled: bool) 
 
 
 async def delete_alarms(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
-    """Deletes all alarms, or none if one does not exist."""
+    """Deletes all alarms, or none if one does not exist or decides a composite alarm that stays."""
     scope = cloudwatch.scope(call)
     found = []
     for name in dict.fromkeys(call.request["AlarmNames"]):
@@ -53,5 +54,13 @@ async def delete_alarms(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
         if alarm is None:
             raise ResourceNotFound(f"Alarm {name} does not exist")
         found.append(alarm)
+    if sum(alarm.is_composite for alarm in found) > 1:
+        raise ValidationException("Only one composite alarm can be deleted at a time")
+    names = {alarm.name for alarm in found}
+    for alarm in found:
+        if any(parent.name not in names for parent in cloudwatch.alarms.parents(scope, alarm.name)):
+            raise ValidationException(
+                f"Cannot delete {alarm.name} as there are composite alarm(s) depending on it."
+            )
     await cloudwatch.alarms.delete(found)
     return {}

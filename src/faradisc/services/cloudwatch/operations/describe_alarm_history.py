@@ -31,7 +31,7 @@ async def describe_alarm_history(cloudwatch: CloudWatch, call: Call) -> dict[str
         (
             event
             for event in cloudwatch.alarms.history(cloudwatch.scope(call))
-            if "MetricAlarm" in types
+            if event.alarm_type in types
             and request.get("AlarmName") in (None, event.alarm_name)
             and request.get("HistoryItemType") in (None, event.kind)
             and since <= event.at_ns <= until

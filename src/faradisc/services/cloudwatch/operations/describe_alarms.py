@@ -1,13 +1,14 @@
-"""DescribeAlarms and DescribeAlarmsForMetric. There are metric alarms only."""
+"""DescribeAlarms and DescribeAlarmsForMetric."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Call
 from faradisc.services.cloudwatch.alarm import Alarm
-from faradisc.services.cloudwatch.errors import InvalidNextToken
+from faradisc.services.cloudwatch.errors import InvalidNextToken, ResourceNotFound
 from faradisc.services.cloudwatch.paging import page
 from faradisc.services.cloudwatch.service import CloudWatch
 from faradisc.services.cloudwatch.sources import dimensions_of
@@ -20,15 +21,46 @@ async def describe_alarms(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
     request = call.request
     if "AlarmNames" in request and "AlarmNamePrefix" in request:
         raise ValidationException("AlarmNames and AlarmNamePrefix cannot be specified together")
-    if "ChildrenOfAlarmName" in request or "ParentsOfAlarmName" in request:
-        raise ValidationException("Composite alarms are not offered by this version of Faradisc.")
-    found = [alarm for alarm in cloudwatch.alarms.of(cloudwatch.scope(call)) if _is_asked_for(alarm, request)]
+    related = "ChildrenOfAlarmName" in request or "ParentsOfAlarmName" in request
+    if related and set(request) - {"ChildrenOfAlarmName", "ParentsOfAlarmName", "MaxRecords", "NextToken"}:
+        raise ValidationException("Children and parents of an alarm cannot be filtered")
+    types = request.get("AlarmTypes") or (("MetricAlarm", "CompositeAlarm") if related else ("MetricAlarm",))
+    if related:
+        return _related(cloudwatch, call, types)
+    found = [
+        alarm
+        for alarm in cloudwatch.alarms.of(cloudwatch.scope(call))
+        if alarm.kind in types and _is_asked_for(alarm, request)
+    ]
     size = request.get("MaxRecords", PAGE_SIZE if not request.get("AlarmNames") else 100)
     alarms, more = page(found, lambda alarm: [alarm.name], request.get("NextToken"), size, InvalidNextToken)
-    types = request.get("AlarmTypes") or ("MetricAlarm", "CompositeAlarm")
+    # Both lists are there, whatever was asked for; without AlarmTypes that of composite alarms is empty.
+    answer: dict[str, Any] = {_LISTS[kind]: [] for kind in (*types, "MetricAlarm", "CompositeAlarm")}
+    for alarm in alarms:
+        answer[_LISTS[alarm.kind]].append(alarm.describe())
+    return {**answer, **more}
+
+
+def _related(cloudwatch: CloudWatch, call: Call, types: Iterable[str]) -> dict[str, Any]:
+    """Returns the alarms in the rule of a composite alarm, or the composite alarms whose rule has an alarm.
+    Raises ResourceNotFound."""
+    request = call.request
+    scope = cloudwatch.scope(call)
+    children = "ChildrenOfAlarmName" in request
+    name = request["ChildrenOfAlarmName" if children else "ParentsOfAlarmName"]
+    alarm = cloudwatch.alarms.find(scope, name)
+    if alarm is None:
+        raise ResourceNotFound(f"Alarm {name} does not exist")
     answer: dict[str, Any] = {_LISTS[kind]: [] for kind in types}
-    if "MetricAlarm" in types:
-        answer |= {"MetricAlarms": [alarm.describe() for alarm in alarms], **more}
+    if not children:
+        for parent in cloudwatch.alarms.parents(scope, name):
+            answer[_LISTS[parent.kind]].append({"AlarmName": parent.name, "AlarmArn": parent.arn})
+    elif alarm.is_composite:
+        found = (cloudwatch.alarms.find(scope, each) for each in alarm.composite_rule.names)
+        for child in filter(None, found):
+            shown = ("AlarmName", "AlarmArn", "StateValue", "StateUpdatedTimestamp", "ActionsEnabled")
+            described = child.describe()
+            answer[_LISTS[child.kind]].append({member: described[member] for member in shown})
     return answer
 
 

@@ -44,9 +44,15 @@ _OF_ONE_METRIC: Final = (
 
 
 async def put_metric_alarm(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]:
+    _check(call.request, cloudwatch.scope(call), call.region, cloudwatch)
+    await put_alarm(cloudwatch, call)
+    return {}
+
+
+async def put_alarm(cloudwatch: CloudWatch, call: Call) -> None:
+    """Stores an alarm with the members of the request. Raises LimitExceededFault, ValidationException."""
     request = call.request
     scope = cloudwatch.scope(call)
-    _check(request, scope, call.region, cloudwatch)
     present = cloudwatch.alarms.find(scope, request["AlarmName"])
     if present is None and len(cloudwatch.alarms.of(scope)) >= ALARMS_MAX:
         raise LimitExceededFault(f"The limit of {ALARMS_MAX} alarms is reached")
@@ -58,7 +64,6 @@ async def put_metric_alarm(cloudwatch: CloudWatch, call: Call) -> dict[str, Any]
     moments = (now_ns, now_ns, now_ns)
     alarm = Alarm(scope, call.region, call.account, request["AlarmName"], settings, *moments, tags=tags)
     await cloudwatch.alarms.put(alarm)
-    return {}
 
 
 def _check(request: Mapping[str, Any], scope: str, region: str, cloudwatch: CloudWatch) -> None:
@@ -72,7 +77,7 @@ def _check(request: Mapping[str, Any], scope: str, region: str, cloudwatch: Clou
     if not request.get("Namespace", "").isascii():
         raise ValidationException("Namespace must not contain Non-ASCII characters.")
     for arn in chain.from_iterable(request.get(member, ()) for member in ACTIONS.values()):
-        _check_action(arn, region)
+        check_action(arn, region)
     if request["ComparisonOperator"] not in _COMPARISONS:
         raise ValidationException(
             f"{request['ComparisonOperator']} needs anomaly detection, which is not offered by this version "
@@ -103,7 +108,7 @@ def _check(request: Mapping[str, Any], scope: str, region: str, cloudwatch: Clou
         )
 
 
-def _check_action(arn: str, region: str) -> None:
+def check_action(arn: str, region: str) -> None:
     """Raises ValidationException."""
     _, _, vendor, where, *_ = [*arn.split(":"), "", "", "", ""]
     if vendor not in VENDORS:
