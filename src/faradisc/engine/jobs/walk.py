@@ -132,9 +132,10 @@ class Walk:
 
 
 async def next_keys(
-    store: Store, part: Part, position: WalkPosition, limit: int = ROWS_PER_STEP
+    store: Store, part: Part, position: WalkPosition, limit: int | None = None
 ) -> tuple[list[bytes], WalkPosition]:
-    """Returns the keys of the next page of a part, and the position after it."""
+    """Returns the keys of the next page of a part, and the position after it. limit: None: ROWS_PER_STEP."""
+    limit = limit or ROWS_PER_STEP
     found = await store.range(part, position.after, None, limit=limit, max_bytes=BYTES_PER_STEP)
     keys = [key for key, _ in found]
     is_full = len(found) == limit or sum([len(row[1]) for _, row in found]) > BYTES_PER_STEP
