@@ -202,9 +202,6 @@ class Tracking:
         elif decision.why == "low":
             self.scaled_in_ns = decision.at_ns
 
-    def _cools_out(self, now: int) -> bool:
-        return _cooling(self.scaled_out_ns, self.policy.scale_out_cooldown_s, now)
-
     def to_json(self) -> dict[str, Any]:
         stored = asdict(self)
         stored["points"] = [str(point) for point in self.points]

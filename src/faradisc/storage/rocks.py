@@ -208,8 +208,10 @@ class RocksStore(LiveReader):
     async def wait_durable(self, version: int) -> None:
         if self._closed:
             raise Closed
-        newest = self.disk.written
-        await self.disk.show(min(version, newest) if version else newest)
+        disk = self.disk
+        version = min(version, disk.written) if version else disk.written
+        if version > disk.log.synced:  # asked here too, because most reads wait for nothing
+            await disk.show(version)
 
     # --- Writes ----------------------------------------------------------------------------------
 

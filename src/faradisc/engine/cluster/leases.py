@@ -45,8 +45,8 @@ WORK_PARTS = 64
 """Parts of the leases of works."""
 IDLE_NS = 30_000_000_000
 """How long a node keeps the lease of a work that has nothing to do."""
-TRIED_MAX = 10_000
-"""Leases of other nodes whose last look is remembered."""
+NAMES_MAX = 10_000
+"""Leases of which it is remembered who should have them, and when this node last looked for them."""
 
 
 class LeaseLost(StorageError):
@@ -71,6 +71,9 @@ class Lease:
     def check(self) -> Batch:
         """Returns a batch that fails once another node has the lease."""
         return Batch(self.row.part, checks=[(self.row.key, self.version)])
+
+
+RowOf = Callable[[str], LeaseRow]
 
 
 def row_of_job(name: str) -> LeaseRow:
@@ -135,6 +138,9 @@ class Leases:
         self._held: dict[str, Lease] = {}
         self._tried_ns: dict[str, int] = {}
         """When a lease that another node has was last asked for."""
+        self._chosen: dict[str, str] = {}
+        """The nodes that should have leases, among `_chosen_among`."""
+        self._chosen_among: frozenset[str] = frozenset()
         self._divided: set[str] = set()
         """Names of jobs that no older node runs as a whole any more."""
 
@@ -147,15 +153,15 @@ class Leases:
         async def step() -> bool:
             if job.shared:
                 return await job.step() if await self._is_divided(job.name) else False
-            return await self.step(job.name, row_of_job(job.name), job, job.step) or False
+            return await self.step(job.name, row_of_job, job, job.step) or False
 
         return replace(job, step=step)
 
     async def step(
-        self, name: str, row: LeaseRow, subject: Subject, do: Callable[[], Awaitable[bool]]
+        self, name: str, row_of: RowOf, subject: Subject, do: Callable[[], Awaitable[bool]]
     ) -> bool | None:
         """Returns what `do` returns; None without the lease."""
-        lease = await self._lease_for(name, row, subject)
+        lease = await self._lease_for(name, row_of, subject)
         if lease is None:
             return None
         context = _current.set(lease)
@@ -192,32 +198,40 @@ class Leases:
             self._divided.add(job)
         return True
 
-    async def _lease_for(self, name: str, row: LeaseRow, subject: Subject) -> Lease | None:
+    async def _lease_for(self, name: str, row_of: RowOf, subject: Subject) -> Lease | None:
         """Returns a lease, taken if it is this node's turn and no live node has it."""
         held = self._held.get(name)
         mine = self._nodes.id == self._wanted_owner(name)
         if held is None:
-            return await self._take(name, row, subject) if mine else None
+            return await self._take(name, row_of(name), subject) if mine else None
         if not mine and not subject.stays:
             await self._lost(name, subject)
             await self._release(held)
             return None
         if self.clock.now_ns() - self._nodes.last_beat_ns > DEAD_NS // 2:
             await self._nodes.beat()
-            (found,) = await self._store.get(row.part, [row.key])
+            (found,) = await self._store.get(held.row.part, [held.row.key])
             if found is None or found[0] != held.version:
                 await self._lost(name, subject)
                 return None
         return held
 
     def _wanted_owner(self, name: str) -> str:
-        return max(self._nodes.alive, key=lambda node: blake2b(f"{name} {node}".encode()).digest())
+        alive = self._nodes.alive
+        if alive.keys() != self._chosen_among or len(self._chosen) > NAMES_MAX:
+            self._chosen_among = frozenset(alive)
+            self._chosen.clear()
+        chosen = self._chosen.get(name)
+        if chosen is None:
+            chosen = max(alive, key=lambda node: blake2b(f"{name} {node}".encode()).digest())
+            self._chosen[name] = chosen
+        return chosen
 
     async def _take(self, name: str, row: LeaseRow, subject: Subject) -> Lease | None:
         now_ns = self.clock.now_ns()
         if now_ns < self._tried_ns.get(name, 0) + BEAT_NS // 4:
             return None
-        if len(self._tried_ns) > TRIED_MAX:
+        if len(self._tried_ns) > NAMES_MAX:
             self._tried_ns.clear()
         self._tried_ns[name] = now_ns
         (found,) = await self._store.get(row.part, [row.key])
@@ -283,7 +297,7 @@ class SharedWorks:
     async def step(self, work: Work, attempt: Callable[[Work], Awaitable[bool]]) -> bool | None:
         """Returns what an attempt returns; None if another node works on it, or is about to."""
         name = f"{self._job}: {work.name}"
-        done = await self._leases.step(name, row_of_work(name), work, partial(attempt, work))
+        done = await self._leases.step(name, row_of_work, work, partial(attempt, work))
         if done is None:
             self._mine.pop(name, None)
         else:
