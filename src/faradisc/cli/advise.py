@@ -122,7 +122,7 @@ def advise(
 
 def _traffic(trace: Path | None, url: str | None, region: str | None, *, hours: int, times: int) -> Traffic:
     """Raises PlanError, OSError."""
-    from faradisc.cli.trace_file import lines_of  # noqa: PLC0415
+    from faradisc.cli.trace_file import watched_lines  # noqa: PLC0415
     from faradisc.tools.advisor.recording import of_recording  # noqa: PLC0415
     from faradisc.tools.advisor.traffic import Traffic, with_definitions  # noqa: PLC0415
     from faradisc.tools.planner.traces.trace_format import Trace  # noqa: PLC0415
@@ -131,7 +131,7 @@ def _traffic(trace: Path | None, url: str | None, region: str | None, *, hours: 
         if url is None:
             return Traffic("definitions of tables", 1, {}, times)
         return _asked(url, region, hours=hours, times=times)[1]
-    traffic = of_recording(Trace(str(trace), lines=lambda: lines_of(trace)), times=times)
+    traffic = of_recording(Trace(str(trace), lines=lambda: watched_lines(trace)), times=times)
     if url is not None:
         with_definitions(traffic, _asked(url, region, hours=None, times=times)[0])
     return traffic

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +38,13 @@ def create(table: str, *, name: str | None, database: Endpoint) -> None:
 
 def follow_backup(database: Endpoint, arn: str) -> None:
     from faradisc.errors import RequestRejected  # noqa: PLC0415
+    from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
     described = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
     size = described["SourceTableDetails"].get("TableSizeBytes", 0)
-    with _progress("backup", size) as show:
+    with Progress(size, "backup", "bytes") as progress:
         while described["BackupDetails"]["BackupStatus"] != "AVAILABLE":
-            show(described["BackupDetails"].get("BackupSizeBytes", 0))
+            progress.reach(described["BackupDetails"].get("BackupSizeBytes", 0))
             database.wait()
             try:
                 described = database.call("DescribeBackup", {"BackupArn": arn})["BackupDescription"]
@@ -54,7 +52,6 @@ def follow_backup(database: Endpoint, arn: str) -> None:
                 if rejection.code == "BackupNotFoundException":
                     fail("The backup has failed and was removed; the log of the database has the reason.")
                 raise
-        show(size)
 
 
 @backup.command(name="list")
@@ -142,8 +139,9 @@ def restore(target: str, *, arn: str | None, source: str | None, at: str | None,
 def follow_restore(database: Endpoint, target: str, items: int = 0) -> int:
     """Waits for a restored table and returns its items. items: how many are expected, for the progress."""
     from faradisc.errors import RequestRejected  # noqa: PLC0415
+    from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
-    with _progress("restore", items) as show:
+    with Progress(items, "restore", "rows") as progress:
         while True:
             try:
                 table = database.call("DescribeTable", {"TableName": target})["Table"]
@@ -151,7 +149,7 @@ def follow_restore(database: Endpoint, target: str, items: int = 0) -> int:
                 if rejection.code == "ResourceNotFoundException":
                     fail(f"{target} could not be restored and was removed; the log has the reason.")
                 raise
-            show(table["ItemCount"])
+            progress.reach(table["ItemCount"])
             if table["TableStatus"] == "ACTIVE":
                 break
             database.wait()
@@ -175,15 +173,3 @@ def seconds_of_moment(text: str) -> float:
     except ValueError:
         raise click.BadParameter(f"{text!r} is not a point in time", param_hint="--at") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-
-
-@contextmanager
-def _progress(label: str, length: int) -> Iterator[Callable[[int], None]]:
-    """Shows a progress bar on a terminal. Yields a function that sets the amount done."""
-    bar: Any = click.progressbar(length=max(length, 1), label=label, file=sys.stderr)
-    with bar:
-
-        def show(done: int) -> None:
-            bar.update(min(done, length) - bar.pos)
-
-        yield show

@@ -237,11 +237,14 @@ def _report(store: Store, run: Run, directory: Path | None) -> tuple[dict[str, A
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.engine.backups.storage import BACKUPS_DIRECTORY, directory_backups  # noqa: PLC0415
     from faradisc.engine.check import Check  # noqa: PLC0415
+    from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
     clock = SystemClock()
     began_ns = clock.now_ns()
     storage = None if directory is None else directory_backups(directory / BACKUPS_DIRECTORY, blocking=False)
-    report = run(Check(store, clock, storage).finish())
+    checking = Check(store, clock, storage)
+    with Progress(what="check", unit="rows") as progress:
+        report = run(checking.finish(lambda: progress.reach(checking.report.rows)))
     seconds = (clock.now_ns() - began_ns) / 1e9
     return {**report.to_json(), "seconds": round(seconds, 3)}, list(report.repairs)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,19 +59,21 @@ def restore_copy(place: str, directory: Path, *, at: str | None, s3_endpoint: st
     DIRECTORY is new or empty; an interrupted restore begins again.
     """
     from faradisc.engine.copying.restoring import restore  # noqa: PLC0415
+    from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
     at_ns = None if at is None else int(seconds_of_moment(at) * 1e9)
-    shown: dict[str, int] = {}
+    steps: dict[str, Progress] = {}
 
     def progress(what: str, share: float) -> None:
-        percent = int(share * 100)
-        if shown.get(what) != percent and sys.stderr.isatty():
-            shown[what] = percent
-            click.echo(f"\r{what:<10} {percent:3} %", nl=percent == 100, err=True)
+        for other in steps.keys() - {what}:
+            steps.pop(other).end()
+        steps.setdefault(what, Progress(100, what, "%")).reach(int(share * 100))
 
     restored = with_place(
         place, s3_endpoint, lambda found: restore(found, directory, at_ns=at_ns, progress=progress), fail
     )
+    for each in steps.values():
+        each.end()
     moment = datetime.fromtimestamp(restored.time_ns / 1e9, UTC)
     click.echo(
         f"{directory} has all commits up to {moment:%Y-%m-%d %H:%M:%S}Z. Serve it: faradisc serve --data-dir "

@@ -146,6 +146,7 @@ def plan(
         from faradisc.tools.planner.results.chance import draws_of, judged  # noqa: PLC0415
         from faradisc.tools.planner.results.what_if import explored  # noqa: PLC0415
         from faradisc.tools.planner.run import run  # noqa: PLC0415
+        from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
     except ModuleNotFoundError as error:
         _fail(f"plans need {error.name}, which is not installed. Run: pip install 'faradisc[plan]'")
     gc.set_threshold(GARBAGE)
@@ -158,12 +159,14 @@ def plan(
                 limited = wanted.within(limits)
 
                 def rerun(other: Plan, recorded: Trace | None = recorded) -> PlanOutcome:
-                    return run(other, engine=engine, trace=recorded)
+                    return run(other, engine=engine, trace=recorded, watch=progress.passed)
 
                 times = 1 if recorded is not None else draws_of(limited, draws)
-                outcome = judged(limited, rerun, times)
-                if what_if and not quiet:
-                    outcome = explored(limited, outcome, rerun, times)
+                with Progress(limited.duration_s * times, limited.name, "s") as progress:
+                    outcome = judged(limited, rerun, times)
+                    if what_if and not quiet:
+                        progress.total = None  # how many other plans are tried depends on how they go
+                        outcome = explored(limited, outcome, rerun, times)
                 outcomes.append(outcome)
     except PlanError as mistake:
         _fail(str(mistake))
@@ -232,7 +235,7 @@ def _load(
     file: Path | None, trace_file: Path | None, sums: Sums, seed: int | None
 ) -> tuple[Sequence[Plan], Trace | None]:
     """Returns the plans of a file, one for each variant, and the trace to replay. Raises PlanError."""
-    from faradisc.cli.trace_file import beside, lines_of  # noqa: PLC0415
+    from faradisc.cli.trace_file import beside, watched_lines  # noqa: PLC0415
     from faradisc.tools.planner.plan_file.loading import load_plans  # noqa: PLC0415
     from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates  # noqa: PLC0415
     from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace, with_trace  # noqa: PLC0415
@@ -241,7 +244,7 @@ def _load(
     trace = None
     rates = _rates(trace_file, sums)
     if trace_file is not None and rates is None:
-        trace = Trace.scan(str(trace_file), lambda: lines_of(trace_file))
+        trace = Trace.scan(str(trace_file), lambda: watched_lines(trace_file))
     if file is None:
         only_seed = 1 if seed is None else seed
         if rates is not None:

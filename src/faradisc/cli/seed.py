@@ -41,6 +41,7 @@ def seed(
     from faradisc.tools.readers.attached import SERVICES  # noqa: PLC0415
     from faradisc.tools.seeding import apply, read_seed  # noqa: PLC0415
     from faradisc.tools.transfer.endpoints import Remote  # noqa: PLC0415
+    from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
     if not directory.exists():
         fail(f"The directory {directory} does not exist.")
@@ -59,7 +60,8 @@ def seed(
             async def wait() -> None:
                 server.wait()
 
-            outcome = run(apply(found, call, wait, replace=replace))
+            with Progress(what="seed", unit="items") as progress:
+                outcome = run(apply(found, call, wait, replace=replace, counter=progress))
     except Unreachable as error:
         fail(str(error))
     for note in outcome.notes:

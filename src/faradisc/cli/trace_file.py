@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.key_file import LinesOf
 from faradisc.tools.planner.traces.trace_format import LINE_BYTES_MAX
+from faradisc.tools.transfer.progress import Progress
 
+SHOWN_LINES = 2048
+"""Lines between two looks at the progress."""
 _GZIP = b"\x1f\x8b"
 """The first bytes of a compressed file."""
 
@@ -49,6 +52,19 @@ def lines_of(file: Path) -> Iterator[bytes]:
     file."""
     with _decompressed(file) as opened:
         yield from _lines(opened)
+
+
+def watched_lines(file: Path) -> Iterator[bytes]:
+    """Yields the lines of a file as `lines_of`, with progress on a terminal. Raises PlanError."""
+    with (
+        _decompressed(file) as opened,
+        Progress(file.stat().st_size, f"reading {file.name}", "bytes") as progress,
+    ):
+        source: Any = opened.fileobj if isinstance(opened, gzip.GzipFile) else opened
+        for number, line in enumerate(_lines(opened)):
+            if not number % SHOWN_LINES:
+                progress.reach(source.tell())
+            yield line
 
 
 def contents(file: Path, most: int) -> bytes:

@@ -9,7 +9,7 @@ problem like any other, and ends the check of that table or log only.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 
 from faradisc.clock import Clock
 from faradisc.engine.backups.storage import BackupStorage
@@ -54,10 +54,10 @@ class Check:
             raise
         return True
 
-    async def finish(self) -> Report:
-        """Runs all steps. Returns the report."""
+    async def finish(self, watch: Callable[[], None] = lambda: None) -> Report:
+        """Runs all steps. Returns the report. watch: called after each step."""
         while await self.step():
-            pass
+            watch()
         return self.report
 
     async def close(self) -> None:

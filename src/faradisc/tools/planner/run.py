@@ -6,7 +6,7 @@ Source: capacity.md sections 3.2 (drive), 3.4 (outputs).
 from __future__ import annotations
 
 from collections import Counter as Tally
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -66,17 +66,19 @@ def run(
     engine: Engine | None = None,
     trace: Trace | None = None,
     arrivals: int | None = None,
+    watch: Callable[[int], None] | None = None,
 ) -> PlanOutcome:
     """Runs a plan, or a trace on a plan's tables.
 
     Equal plans and seeds give equal outcomes, byte for byte. A trace always runs by discrete events.
     `arrivals` is another seed of the numbers, moments and keys of requests; without it discrete events use
-    the plan's seed, and the fluid engine uses mean numbers.
+    the plan's seed, and the fluid engine uses mean numbers. `watch` is called with the seconds of each
+    sample.
 
     Raises PlanError where the fluid engine is needed and NumPy is not installed.
     """
     chosen: Engine = "events" if trace is not None else engine or choose_engine(plan)
-    ran = _Simulation(plan, chosen, trace, arrivals)
+    ran = _Simulation(plan, chosen, trace, arrivals, watch)
     recorder, flows, duration_s, step_s = ran.recorder, ran.flows, ran.duration_s, ran.recorder.step_s
     demands = ran.demands
     if plan.every_s is not None:
@@ -134,7 +136,14 @@ def run(
 class _Simulation:
     """What one simulation of a plan has recorded."""
 
-    def __init__(self, plan: Plan, engine: Engine, trace: Trace | None, arrivals: int | None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        engine: Engine,
+        trace: Trace | None,
+        arrivals: int | None,
+        watch: Callable[[int], None] | None = None,
+    ) -> None:
         tables = VirtualTables(plan)
         step_s = 60 * max(1, -(-plan.duration_s // (60 * SAMPLES_MAX)))
         self.recorder = recorder = RunRecorder(tables, step_s)
@@ -144,6 +153,8 @@ class _Simulation:
         recorder.before_second += [each.end_second for each in self.notes]
         self.scalers = auto_scalers(tables)
         recorder.on_sample += [scaler.sample for scaler in self.scalers]
+        if watch is not None:
+            recorder.on_sample.append(lambda: watch(step_s))
         seed = plan.seed if arrivals is None else arrivals
         by_name = {table.name: table for table in plan.tables}
         self.flows = flows = [Flow(flow, by_name[flow.table], recorder, seed) for flow in plan.traffic]

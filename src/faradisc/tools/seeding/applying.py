@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from faradisc.errors import RequestRejected
 from faradisc.tools.readers.item_values import dynamodb_item
@@ -38,15 +38,28 @@ class SeedingOutcome:
     notes: list[str] = field(default_factory=list)
 
 
+class SeedCounter(Protocol):
+    """Shows how many items are put."""
+
+    total: int | None
+
+    def add(self, items: int, size_bytes: int, done: int) -> None: ...
+
+
 async def apply(
-    seed: Seed, call: Caller, pause: Callable[[], Awaitable[None]], *, replace: bool = False
+    seed: Seed,
+    call: Caller,
+    pause: Callable[[], Awaitable[None]],
+    *,
+    replace: bool = False,
+    counter: SeedCounter | None = None,
 ) -> SeedingOutcome:
     """Creates the tables and items of a seed; nothing if the seed or its files of items have errors.
 
     pause: waits between two polls of a table.
-    replace: delete existing tables first.
+    replace: delete existing tables first. counter: is told of the items.
     """
-    loader = _Loader(seed, call, pause)
+    loader = _Loader(seed, call, pause, counter)
     outcome = loader.outcome
     outcome.errors += seed.errors
     outcome.notes += seed.notes
@@ -58,7 +71,10 @@ async def apply(
 
 
 class _Loader:
-    def __init__(self, seed: Seed, call: Caller, pause: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, seed: Seed, call: Caller, pause: Callable[[], Awaitable[None]], counter: SeedCounter | None
+    ) -> None:
+        self._counter = counter
         self.outcome = SeedingOutcome()
         self._call = call
         self._pause = pause
@@ -70,6 +86,7 @@ class _Loader:
     def errors_of_items(self) -> list[LocatedError]:
         """Reads all files of items once and returns their errors."""
         found: list[LocatedError] = []
+        counted = len(self._seed.items)
         for file in self._seed.files:
             if file.table_name not in self._tables:
                 text = f"there is no definition of the table {file.table_name}."
@@ -77,6 +94,7 @@ class _Loader:
                 continue
             errors = 0
             for line in self._lines(file):
+                counted += 1
                 if isinstance(line, SeedError):
                     found.append(LocatedError(Location(file.name, line.line or 1), line.text))
                     errors += 1
@@ -92,6 +110,8 @@ class _Loader:
                 dynamodb_item(inline.item, _key_types(table))
             except SeedError as error:
                 found.append(LocatedError(inline.location, error.text))
+        if self._counter is not None:
+            self._counter.total = counted
         return found
 
     def _lines(self, file: ItemFile) -> Iterator[Line | SeedError]:
@@ -194,6 +214,8 @@ class _Loader:
                 if puts:
                     await self._pause()
             self.outcome.items += len(batch)
+            if self._counter is not None:
+                self._counter.add(len(batch), 0, len(batch))
             return 0
         except RequestRejected:
             return await self._put_singly(table, batch)

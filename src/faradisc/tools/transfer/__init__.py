@@ -4,7 +4,6 @@
     scanning.py      a table in parallel segments, and the state of an interrupted scan
     putting.py       writes by BatchWriteItem
     tables.py        definitions of tables
-    sources.py       finds the input in a path
     file_import.py   files into a table
     file_export.py   a table into files
     copying.py       a table of one endpoint into one of another
