@@ -18,13 +18,16 @@ from faradisc.errors import StorageError
 from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, Unknown
 from faradisc.storage.postgres.connecting import connector, prepare, schema_of
 from faradisc.storage.postgres.errors import CALLER_UNKNOWN, NotYet, breaks_connection, sqlstate, translated
+from faradisc.storage.postgres.gathering import Gathering
 from faradisc.storage.postgres.keys import stored_key, stored_payload
 from faradisc.storage.postgres.pool import Connection, Pool
 from faradisc.storage.postgres.private import PrivatePostgres
-from faradisc.storage.postgres.reading import Reader
+from faradisc.storage.postgres.reading import ONE_ROW, ROWS, Reader
 from faradisc.storage.postgres.share import Share, raise_for
 
 POOL_SIZE = 16
+READS_UNDER_WAY = 2
+"""Statements that read single rows at a time: while they run, further reads become one (gathering.py)."""
 READ_S = 10.0
 COMMIT_S = 10.0
 """Longest commit. PostgreSQL's own statement_timeout does not end a commit that waits for a standby."""
@@ -112,6 +115,7 @@ class PostgresStore(Reader):
         self._pool = Pool(connect, size)
         self._leave = leave
         self._snapshots: set[PostgresSnapshot] = set()
+        self._single_reads = Gathering(self._rows_of, READS_UNDER_WAY)
 
     @property
     def failure(self) -> StorageError | None:
@@ -132,6 +136,19 @@ class PostgresStore(Reader):
             self._pool.give(connection)
             return rows
         return await self._fetch(statement, *arguments, repeatable=False)
+
+    async def _row(self, part: Part, key: bytes, *, stale_ok: bool) -> tuple[int | None, int | None, bytes]:
+        return await self._single_reads.call((part, key))
+
+    async def _rows_of(
+        self, keys: Sequence[tuple[Part, bytes]]
+    ) -> list[tuple[int | None, int | None, bytes]]:
+        """Returns for each key what `_row` does, in one statement."""
+        if len(keys) == 1:
+            rows = await self._fetch(ONE_ROW, *keys[0])
+            return [rows[0] if rows else (0, None, b"")]
+        found = await self._fetch(ROWS, *zip(*keys, strict=True))
+        return [(epoch or 0, version, payload) for _, epoch, version, payload in sorted(found)]
 
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         if self._pool.closed:
