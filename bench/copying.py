@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import orjson
@@ -45,7 +45,8 @@ SETTLE_S = 1.5
 class CopyTurns:
     """One server, to which requests are sent in turns."""
 
-    def __init__(self, directory: Path, *options: str) -> None:
+    def __init__(self, stack: ExitStack, directory: Path, *options: str) -> None:
+        """stack: ends it."""
         port_file = directory / "port"
         arguments = [
             "serve",
@@ -57,6 +58,7 @@ class CopyTurns:
             str(directory / "data"),
         ]
         self.process = subprocess.Popen([*FARADISC, *arguments, *options], stdout=subprocess.DEVNULL)
+        stack.callback(self.close)
         while not port_file.exists():
             if self.process.poll() is not None:
                 raise SystemExit("the server did not start")
@@ -108,10 +110,9 @@ class CopyTurns:
 def share(root: Path, turns: int, puts: int) -> None:
     for name in ("plain", "copied"):
         (root / name).mkdir()
-    plain = CopyTurns(root / "plain")
-    copied = CopyTurns(root / "copied", "--copy-to", str(root / "place"))
-    both = (plain, copied)
-    try:
+    with ExitStack() as stack:
+        both = [CopyTurns(stack, root / "plain")]
+        both.append(CopyTurns(stack, root / "copied", "--copy-to", str(root / "place")))
         for each in both:
             each.turn(puts)
         time.sleep(2 * SETTLE_S)  # the first snapshot
@@ -121,9 +122,6 @@ def share(root: Path, turns: int, puts: int) -> None:
                 each.turn(puts)
         time.sleep(SETTLE_S)
         used = [each.cpu_s() - before for each, before in zip(both, begun, strict=True)]
-    finally:
-        for each in both:
-            each.close()
     one, other = (1e6 * each / turns / puts for each in used)
     print(f"| PutItem without a copy, us of CPU | {one:.0f} |")
     print(f"| PutItem with an asynchronous copy, us of CPU | {other:.0f} ({other / one - 1:+.1%}) |")
