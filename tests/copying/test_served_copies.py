@@ -150,6 +150,11 @@ def test_a_standby_follows_reads_and_takes_over(tmp_path: Path) -> None:
             reader.put_item(TableName="things", Item=item(p="after"))
             assert keys(standby, ConsistentRead=True) == {*map(str, range(30)), "last", "after"}
             assert standby.stop() == 0
+    with Server("--data-dir", str(tmp_path / "b"), "--follow", place, *QUICK) as again:
+        assert page(again)["role"] == "primary", "it goes on as what it was"
+        assert again.stop() == 0
+    old = faradisc("serve", "--port", "0", "--data-dir", tmp_path / "a", "--follow", place, *QUICK)
+    assert old.returncode == 2 and "has commits that" in old.stderr, "it has a history of its own"
     ended = faradisc("serve", "--port", "0", "--data-dir", tmp_path / "a", "--copy-to", place)
     assert ended.returncode == 2 and "has commits that" in ended.stderr
     assert faradisc("check", "--copy", place).returncode == 0

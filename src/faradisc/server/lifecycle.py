@@ -228,6 +228,8 @@ async def _run(
     async with contextlib.AsyncExitStack() as exit_stack:
         if trace is not None:
             exit_stack.callback(trace.close)
+        if settings.follow and _was_promoted(settings):
+            settings = _promoted(settings)
         if settings.follow:
             from faradisc.server.standby import open_standby  # noqa: PLC0415 - few servers are one
 
@@ -270,6 +272,18 @@ async def _run(
             await each
     if lost:
         raise Fenced(f"{lost[0]} This server has stopped, as it may not acknowledge writes any more.")
+
+
+def _was_promoted(settings: ServerSettings) -> bool:
+    """Returns whether the standby of these settings was the primary before: it continues as one, or learns
+    that another one has. Raises SettingsError."""
+    from faradisc.engine.copying.format import CopyError  # noqa: PLC0415 - few servers are standbys
+    from faradisc.engine.copying.points import was_primary  # noqa: PLC0415
+
+    try:
+        return was_primary(settings.where.directory)
+    except CopyError as error:
+        raise SettingsError(str(error)) from error
 
 
 def _promoted(settings: ServerSettings) -> ServerSettings:

@@ -19,7 +19,7 @@ from faradisc.engine.copying.copier import Copier
 from faradisc.engine.copying.following import Follower
 from faradisc.engine.copying.format import CopyError
 from faradisc.engine.copying.place import CopyPlace, unreachable
-from faradisc.engine.copying.points import known_point
+from faradisc.engine.copying.points import forget, known_point
 from faradisc.engine.copying.restoring import RESTORING_FILE, restore
 from faradisc.engine.objects.api import BucketError
 from faradisc.errors import ValidationException
@@ -204,6 +204,8 @@ class Standby:
                 patient = self._answered is None
                 begin = partial(self.copier.begin, confirmed=self._confirmed, patient=patient)
                 left_s = await asyncio.to_thread(begin)
+            else:
+                forget(self._follower.directory)
         except (BucketError, CopyError) as error:
             self._lease_fault = f"It could not take over: {error}"
             self._answer(self._lease_fault)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -42,28 +43,40 @@ class KnownLease:
 def known_point(directory: Path) -> CopyPoint | None:
     """Returns the point up to which a data directory is known to agree with its copy. Raises CopyError."""
     found = _known(directory)
-    return None if found is None else found[0]
+    return CopyPoint(**{each.name: found[each.name] for each in fields(CopyPoint)}) if found else None
 
 
 def known_lease(directory: Path) -> KnownLease:
     """Raises CopyError."""
     found = _known(directory)
-    return KnownLease() if found is None else found[1]
+    # A copy of the directory has another number of its own: the server of the first one may run.
+    is_own = bool(found) and found.get("inode") == directory.stat().st_ino
+    holder = found.get("holder", "") if is_own else ""
+    return KnownLease(holder, bool(found.get("ends")), found.get("caught_up_ns", 0))
 
 
-def _known(directory: Path) -> tuple[CopyPoint, KnownLease] | None:
+def was_primary(directory: Path) -> bool:
+    """Returns whether a server has written its copy from these data, so that they may have commits which the
+    copy lacks, and can follow none. Raises CopyError."""
+    return bool(_known(directory).get("holder"))
+
+
+def _known(directory: Path) -> dict[str, Any]:
     path = directory / STATE_FILE
     try:
         found = orjson.loads(path.read_bytes())
-        point = CopyPoint(**{each.name: found[each.name] for each in fields(CopyPoint)})
-        # A copy of the directory has another number of its own: the server of the first one may run.
-        is_own = found.get("inode") == directory.stat().st_ino
-        holder = found.get("holder", "") if is_own else ""
-        return point, KnownLease(holder, bool(found.get("ends")), found.get("caught_up_ns", 0))
+        if not found.keys() >= {each.name for each in fields(CopyPoint)}:
+            raise ValueError("members are missing")
     except FileNotFoundError:
-        return None
-    except (ValueError, TypeError, KeyError, OSError) as error:
+        return {}
+    except (ValueError, AttributeError, OSError) as error:
         raise CopyError(f"{path} cannot be read: {error}.") from None
+    return dict(found)
+
+
+def forget(directory: Path) -> None:
+    """Makes the data those of no copy. Raises OSError."""
+    (directory / STATE_FILE).unlink(missing_ok=True)
 
 
 def remember(directory: Path, point: CopyPoint, lease: KnownLease | None = None) -> None:
