@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from faradisc.charts.words import SPACE
+
 COLUMNS_MAX = 480
 """Points of a chart over time: a day in parts of three minutes."""
 _HEAT_ROWS_MAX = 120
@@ -46,12 +48,14 @@ def steps(heat_maps: Sequence[tuple[int, int]], bytes_max: int) -> Iterator[Deta
 
 def cut(text: str, detail: Detail) -> str:
     """Returns at most `detail.text` characters of a text."""
+    text = text.replace(" %", f"{SPACE}%")  # a number and its sign stay on one line
     return text if len(text) <= detail.text else text[: detail.text - 1] + "\u2026"
 
 
 def cut_paragraph(text: str, detail: Detail) -> str:
     """Returns at most four times as many, ending with a whole word unless there is none."""
     most = 4 * detail.text
+    text = text.replace(" %", f"{SPACE}%")  # a number and its sign stay on one line
     if len(text) <= most:
         return text
     words, _, _ = text[:most].rpartition(" ")

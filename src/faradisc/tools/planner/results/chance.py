@@ -46,7 +46,9 @@ def of_chance(plan: Plan, outcome: PlanOutcome) -> bool:
             return True
         for writes in (False, True):
             loads = _loads(plan, resource, writes)
-            if loads and (throttled or _may_be_short(loads, table, resource, writes)):
+            if max(loads.values(), default=1) < 0.999 and (
+                throttled or _may_be_short(loads, table, resource, writes)
+            ):
                 return True
     return False
 
@@ -107,5 +109,6 @@ def judged(
     said = f"It holds in {held} of {len(lost)} draws of the seed and of the places of keys"
     if high:
         said += f", which lose {percent(low)} to {percent(high)} of the requests".replace(SPACE, " ")
-    headline = replace(outcome.headline, holds=holds, words=f"{said}. {outcome.headline.words}")
+    shown_one = "The one shown: " if high else ""
+    headline = replace(outcome.headline, holds=holds, words=f"{said}. {shown_one}{outcome.headline.words}")
     return replace(outcome, headline=headline, draws=RunDraws(len(lost), held, low, high))
