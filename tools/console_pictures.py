@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -28,19 +29,24 @@ from faradisc.tools.console.values import to_client
 FOLDER = Path(__file__).parents[1] / "docs" / "images" / "console"
 WIDE, NARROW = {"width": 1120, "height": 640}, {"width": 390, "height": 700}
 BYTES_MAX = 100_000
-WARM_S = 60
+READ_MS = 25_000
+"""Milliseconds in which the records of the stream are read."""
+WARM_S = 150
 """Seconds of load before the heat map is drawn: a few splits, and throttles."""
 
 
-def load(client: Any) -> None:
-    """Makes the shop, and for a minute a customer that is too busy."""
+def prepare(client: Any) -> None:
+    """Makes the shop."""
     client.create_table(**sample.request())
     client.get_waiter("table_exists").wait(TableName=sample.TABLE, WaiterConfig={"Delay": 1})
     for item in sample.items():
-        with contextlib.suppress(client.exceptions.ClientError):
-            client.put_item(TableName=sample.TABLE, Item=to_client(item))
-    end, count = time.monotonic() + WARM_S, 0
-    while time.monotonic() < end:
+        client.put_item(TableName=sample.TABLE, Item=to_client(item))
+
+
+def traffic(client: Any, ended: threading.Event) -> None:
+    """Writes carts until that is ended; one customer is too busy."""
+    count = 0
+    while not ended.wait(0.01):
         count += 1
         number = 7 if count % 3 else count % 24 + 1
         key = {"PK": {"S": f"CUSTOMER#{number:05d}"}, "SK": {"S": "CART"}}
@@ -54,7 +60,6 @@ def load(client: Any) -> None:
                 }
                 with contextlib.suppress(client.exceptions.ClientError):
                     client.query(TableName=sample.TABLE, **where, **({"IndexName": index} if index else {}))
-        time.sleep(0.01)
 
 
 def shown(page: Page, address: str, text: str) -> None:
@@ -72,7 +77,8 @@ def draw(page: Page | Locator, name: str) -> None:
         raise SystemExit(f"{path} is larger than {BYTES_MAX:,} bytes")
 
 
-def draw_all(page: Page, narrow: Page, console: str) -> None:
+def draw_all(page: Page, narrow: Page, console: str, ended: threading.Event) -> None:
+    """ended: ends the traffic, once it was drawn."""
     table = f"{console}/tables/{sample.TABLE}"
     shown(page, f"{table}/items?partition=CUSTOMER%2300012", "examined")
     draw(page, "items")
@@ -86,6 +92,7 @@ def draw_all(page: Page, narrow: Page, console: str) -> None:
     draw(page, "design")
     shown(page, f"{table}/throughput", "Heat of the partitions")
     draw(page, "throughput")
+    ended.set()
     shown(page, f"{console}/partiql", "Run selection")
     page.locator(".cm-content").fill(f'SELECT * FROM "{sample.TABLE}" WHERE GSI')
     page.keyboard.press("End")
@@ -94,8 +101,10 @@ def draw_all(page: Page, narrow: Page, console: str) -> None:
     draw(page, "partiql")
     shown(page, f"{table}/stream", "shards followed")
     page.get_by_role("button", name="From the oldest record").click()
+    page.wait_for_timeout(READ_MS)
     page.locator(".record").first.wait_for()
     page.locator(".record", has_text="modified").first.click()
+    page.locator(".difference").wait_for()
     page.wait_for_timeout(500)
     page.set_viewport_size({"width": 1120, "height": 480})
     draw(page, "stream")
@@ -122,6 +131,7 @@ def main() -> None:
         "aws:60/20",
     ]
     command += ["--console", "--console-port", "0"]
+    ended = threading.Event()
     with (
         tempfile.TemporaryDirectory() as folder,
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as server,
@@ -132,14 +142,20 @@ def main() -> None:
             endpoint, console = re.findall(r"Console of (\S+) on (\S+)", line)[0]
             key = {"aws_access_key_id": "x", "aws_secret_access_key": "x", "region_name": "us-east-1"}
             once = Config(retries={"total_max_attempts": 1})
-            load(boto3.client("dynamodb", endpoint_url=endpoint, config=once, **key))
+            patient = boto3.client("dynamodb", endpoint_url=endpoint, **key)
+            prepare(patient)
+            hurried = boto3.client("dynamodb", endpoint_url=endpoint, config=once, **key)
+            loading = threading.Thread(target=traffic, args=(hurried, ended))
+            loading.start()
+            time.sleep(WARM_S)
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
                 page = browser.new_page(viewport=WIDE)
                 narrow = browser.new_page(viewport=NARROW, color_scheme="dark")
-                draw_all(page, narrow, console)
+                draw_all(page, narrow, console, ended)
                 browser.close()
         finally:
+            ended.set()
             server.terminate()
 
 

@@ -95,6 +95,16 @@ def test_the_rail_groups_and_finds_tables(page: Any, served: Served) -> None:
 
 
 @pytest.mark.slow
+def test_a_table_that_is_not_there_is_not_in_the_rail(page: Any, served: Served) -> None:
+    create(served, "is-there")
+    page.goto(f"{served.console}/tables/is-not-there/items")
+    expect(page.get_by_role("heading", name="Not found")).to_be_visible()
+    rail = page.get_by_role("navigation", name="Tables")
+    expect(rail.get_by_role("link", name="is-there", exact=True).first).to_be_visible()
+    expect(rail.get_by_role("link", name="is-not-there")).to_have_count(0)
+
+
+@pytest.mark.slow
 def test_a_first_run_at_another_endpoint_offers_a_sample_shop(
     page: Any, served: Served, tmp_path: Path
 ) -> None:

@@ -36,3 +36,22 @@ def test_page_has_no_content_before_its_browser_connects(served: Served) -> None
     assert "none / Items" not in text
     assert "Retry" not in text
     assert "Go to (Ctrl K)" not in text
+
+
+def test_an_unknown_address_leads_to_the_start(served: Served) -> None:
+    with pytest.raises(HTTPError) as missing:
+        urllib.request.urlopen(served.console + "/no-such-page", timeout=20)
+    with missing.value as answer:
+        text = answer.read().decode()
+        assert (answer.code, answer.headers["x-frame-options"]) == (404, "DENY")
+    assert "There is no such page" in text
+    assert "href='/'" in text
+
+
+def test_a_download_of_no_export_is_the_error_of_the_service(served: Served) -> None:
+    arn = "arn:aws:dynamodb:us-east-1:000000000000:table/none/export/01693685827463-2d8752fd"
+    with pytest.raises(HTTPError) as missing:
+        urllib.request.urlopen(f"{served.console}/exports/download?arn={arn}", timeout=20)
+    with missing.value as answer:
+        assert answer.code == 502
+        assert b"ExportNotFoundException" in answer.read()

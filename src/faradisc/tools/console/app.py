@@ -25,6 +25,9 @@ NO_FRAMES = ((b"content-security-policy", b"frame-ancestors 'none'"), (b"x-frame
 RECONNECT_S = 60.0
 """Seconds for which a page without a connection is kept, with what is staged on it."""
 
+BINDING_S = 1.0
+"""Seconds that all fields may take to follow their queries before a line on the terminal says so."""
+
 
 class ConsoleError(Exception):
     """Raised when the console cannot start; the text is a sentence for the user."""
@@ -85,13 +88,15 @@ def serve(url: str | None, region: str, listener: socket.socket) -> None:
     try:
         import uvicorn  # noqa: PLC0415 - an extra, and slow to import
         from fastapi import FastAPI  # noqa: PLC0415
-        from nicegui import ui  # noqa: PLC0415
+        from nicegui import binding, ui  # noqa: PLC0415
     except ImportError:
         raise ConsoleError("The console needs its extra: pip install 'faradisc[console]'.") from None
     from faradisc.tools.console import pages  # noqa: PLC0415
     from faradisc.tools.console.sessions import SESSIONS  # noqa: PLC0415
 
     SESSIONS.url, SESSIONS.region = url, region
+    # NiceGUI warns on the terminal of any binding that takes ten milliseconds, as all do on a busy machine.
+    binding.MAX_PROPAGATION_TIME = BINDING_S
     pages.register()
     served = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     ui.run_with(

@@ -10,7 +10,7 @@ from typing import Any
 from nicegui import ui
 
 from faradisc.tools.console.messages import notice
-from faradisc.tools.console.parts import dialog_of
+from faradisc.tools.console.parts import dialog_of, icon_button
 from faradisc.tools.console.shell import current_shell
 from faradisc.tools.console.values import Item, text_of
 
@@ -62,7 +62,7 @@ def code_box(code: str) -> None:
     """Draws code with a button that copies it."""
     with ui.element("div").classes("code-box"):
         ui.label(code).classes("code")
-        ui.button("Copy", icon="content_copy", on_click=lambda: copied(code)).props("outline")
+        icon_button("content_copy", "Copy", lambda: copied(code))
 
 
 def show_codes(title: str, codes: dict[str, str]) -> None:

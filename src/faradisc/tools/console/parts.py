@@ -86,6 +86,14 @@ def forbid(control: DisableableElement, denied: set[str], *operations: str) -> N
         control.props(f'title="This key may not use {" and ".join(lacking)} here"')
 
 
+async def from_browser(script: str, default: Any) -> Any:
+    """Returns what a script of the page returns. default: where no browser answers, such as a closed tab."""
+    try:
+        return await ui.run_javascript(script, timeout=10)
+    except TimeoutError:
+        return default
+
+
 def facts(pairs: Mapping[str, str]) -> None:
     """Draws names with their values."""
     with ui.element("div").classes("facts"):

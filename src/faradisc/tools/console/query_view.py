@@ -14,7 +14,7 @@ from faradisc.tools.console.copy_as import boto3_code, cli_code, javascript_code
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import show_codes
 from faradisc.tools.console.messages import complain, guarded
-from faradisc.tools.console.parts import heading
+from faradisc.tools.console.parts import from_browser, heading
 from faradisc.tools.console.queries import (
     FILTER_OPERATORS,
     SORT_OPERATORS,
@@ -162,9 +162,8 @@ class QueryView:
         )
 
     async def _history(self) -> None:
-        found = await ui.run_javascript(
-            f"return JSON.parse(localStorage.getItem({_HISTORY}) || '[]')", timeout=5
-        )
+        script = f"return JSON.parse(localStorage.getItem({_HISTORY}) || '[]')"
+        found = await from_browser(script, [])
         mine = [each for each in found if each["form"]["table"] == self._form.table]
         with ui.dialog() as dialog, ui.card().classes("wide"):
             heading("Queries of this table, newest first")

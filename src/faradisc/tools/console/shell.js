@@ -3,7 +3,7 @@
   const here = () => location.pathname + location.search;
   addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='/']");
-    if (!link || link.target === "_blank" || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (!link || link.target === "_blank" || link.hasAttribute("download") || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     emitEvent("go", {path: link.getAttribute("href"), how: "push"});
   }, true);

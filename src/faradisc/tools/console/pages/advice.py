@@ -16,7 +16,7 @@ from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.files import code_box
 from faradisc.tools.console.messages import confirmed, guarded, notice
 from faradisc.tools.console.navigation import table_path
-from faradisc.tools.console.parts import forbid, note
+from faradisc.tools.console.parts import forbid, from_browser, note
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page
 
@@ -77,7 +77,7 @@ async def _findings(
 
     async def show() -> None:
         """Draws what was found, without what is dismissed."""
-        dismissed = set(await ui.run_javascript(_DISMISSED, timeout=10))
+        dismissed = set(await from_browser(_DISMISSED, []))
         box.clear()
         with box:
             for each in traffic.notes:
@@ -108,9 +108,7 @@ async def _findings(
             if hidden := sum(dismissal(each) in dismissed for each in findings):
 
                 async def restore() -> None:
-                    await ui.run_javascript(
-                        "localStorage.removeItem('faradisc.dismissed'); return 1", timeout=10
-                    )
+                    await from_browser("localStorage.removeItem('faradisc.dismissed'); return 1", 1)
                     await show()
 
                 with ui.row().classes("items-center"):
@@ -148,9 +146,8 @@ def _line(
     async def dismiss() -> None:
         name = orjson.dumps(dismissal(finding)).decode()
         kept = f"[...JSON.parse(localStorage.getItem('faradisc.dismissed') || '[]'), {name}]"
-        await ui.run_javascript(
-            f"localStorage.setItem('faradisc.dismissed', JSON.stringify({kept})); return 1", timeout=10
-        )
+        script = f"localStorage.setItem('faradisc.dismissed', JSON.stringify({kept})); return 1"
+        await from_browser(script, 1)
         await show()
 
     async def opened() -> None:

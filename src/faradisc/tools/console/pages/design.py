@@ -15,7 +15,7 @@ from faradisc.tools.console.entities import collections, entity_name
 from faradisc.tools.console.health import table_reads
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.navigation import items_path
-from faradisc.tools.console.parts import Diagram, heading, icon_button, note, plain_table
+from faradisc.tools.console.parts import Diagram, from_browser, heading, icon_button, note, plain_table
 from faradisc.tools.console.queries import choices, schema_of
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page, go
@@ -178,8 +178,7 @@ class Patterns:
         self._draw_rows()
 
     async def _load(self) -> None:
-        kept = await ui.run_javascript(
-            f"return JSON.parse(localStorage.getItem({self._key}) || '[]')", timeout=5
-        )
+        script = f"return JSON.parse(localStorage.getItem({self._key}) || '[]')"
+        kept = await from_browser(script, [])
         self._found = [{**_PATTERN, **each} for each in kept if each.get("index") in self._offered]
         self._draw_rows()

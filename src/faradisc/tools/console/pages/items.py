@@ -150,7 +150,7 @@ class Explorer:
             self._grid = ItemGrid(self._keys, actions, colours=colours)
             with ui.context_menu():
                 menu_box = ui.column().classes("gap-0")
-        with ui.row().classes("w-full items-center no-wrap"):
+        with ui.row().classes("w-full items-center no-wrap gap-2 grid-end"):
             self._count = note("").classes("count")
             ui.number(min=1, max=LIMIT_MAX, format="%d").bind_value(
                 self._form, "limit", forward=lambda value: int(value or 1)

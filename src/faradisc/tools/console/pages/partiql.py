@@ -15,7 +15,7 @@ from faradisc.tools.console.files import code_editor
 from faradisc.tools.console.grid import GridActions, ItemGrid
 from faradisc.tools.console.messages import complain, confirmed, guarded
 from faradisc.tools.console.money import MILLION, requests_usd, usd
-from faradisc.tools.console.parts import heading, note
+from faradisc.tools.console.parts import from_browser, heading, note
 from faradisc.tools.console.queries import schema_of
 from faradisc.tools.console.sessions import Session
 from faradisc.tools.console.shell import console_page
@@ -154,7 +154,7 @@ async def partiql_page(session: Session) -> None:
         ui.run_javascript(f"window.faradiscWords = {orjson.dumps(words).decode()}")
 
     async def history() -> None:
-        found = await ui.run_javascript(_HISTORY, timeout=5)
+        found = await from_browser(_HISTORY, [])
         with ui.dialog() as dialog, ui.card().classes("wide"):
             heading("Statements that ran, newest first")
             with ui.column().classes("dialog-body gap-0"):
@@ -167,7 +167,7 @@ async def partiql_page(session: Session) -> None:
             editor.value = picked
 
     async def run_selection() -> None:
-        picked = await ui.run_javascript("return window.getSelection().toString()", timeout=5)
+        picked = await from_browser("return window.getSelection().toString()", "")
         if not picked.strip():
             complain(Failure("", "Select the statements to run first."))
             return
