@@ -302,10 +302,6 @@ def test_conflicting_overrides_are_rejected(dynamodb: Any, create: Create, overr
     restore_is_rejected(dynamodb, create, override)
 
 
-def test_encryption_is_rejected_without_keys(dynamodb: Any, create: Create, without_keys: None) -> None:
-    restore_is_rejected(dynamodb, create, {"SSESpecificationOverride": {"Enabled": True}})
-
-
 def restore_is_rejected(dynamodb: Any, create: Create, override: dict[str, Any]) -> None:
     arn = backed_up(dynamodb, filled(dynamodb, create))
     target = new_name()

@@ -258,12 +258,6 @@ def test_projected_attributes_are_limited_to_100_in_all(dynamodb: Any) -> None:
         )
 
 
-def test_unsupported_settings_are_rejected(dynamodb: Any, in_process_only: None, without_keys: None) -> None:
-    """Decision of the project: no silent degradation (engine-requirements.md, class 9)."""
-    with invalid():
-        dynamodb.create_table(TableName=new_name(), **schema("p:S"), SSESpecification={"Enabled": True})
-
-
 def test_more_units_than_a_table_may_have_exceed_a_limit(dynamodb: Any) -> None:
     """Source: limits.md section 6: 40,000 per table."""
     units = {"ReadCapacityUnits": 40_001, "WriteCapacityUnits": 1}

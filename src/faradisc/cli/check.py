@@ -223,7 +223,7 @@ def _checked(engine: Store, run: Run, directory: Path | None, *, repair: bool) -
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.engine.check.repair import Repair  # noqa: PLC0415
 
-    store = with_keys(engine, _fail, run)
+    store = with_keys(engine, directory, _fail, run)
     document, repairs = _report(store, run, directory)
     if not repair or not repairs:
         return document

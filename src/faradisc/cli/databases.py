@@ -95,8 +95,9 @@ def opened_shared(settings: ServerSettings) -> Iterator[tuple[Store, Run]]:
             runner.run(store.close())
 
 
-def with_keys(store: Store, failed: Callable[[str], NoReturn], run: Run) -> Store:
-    """Returns the store without a server, with sealed rows opened by the keys of the environment.
+def with_keys(store: Store, directory: Path | None, failed: Callable[[str], NoReturn], run: Run) -> Store:
+    """Returns the store without a server, with sealed rows opened by the keys of the environment and of its
+    data directory, if it has one.
 
     failed: called with a sentence when these cannot be used.
     """
@@ -105,7 +106,7 @@ def with_keys(store: Store, failed: Callable[[str], NoReturn], run: Run) -> Stor
     from faradisc.engine.encryption.services import of_environment  # noqa: PLC0415
 
     try:
-        opened: Store = run(opening_sealed(store, of_environment()))
+        opened: Store = run(opening_sealed(store, of_environment(directory)))
     except SealedFileError as error:
         failed(str(error))
     return opened

@@ -81,7 +81,7 @@ def inspect(
             opened,
             run,
         ):
-            state = run(with_keys(opened, _fail, run).snapshot())
+            state = run(with_keys(opened, directory or LOCAL_DIRECTORY, _fail, run).snapshot())
             inspector = _Inspector(state, run, limit=limit, raw=raw)
             lines: Iterable[str] = ()
             if part_text is not None:

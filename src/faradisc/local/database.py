@@ -21,7 +21,8 @@ from faradisc.engine.backups.storage import (
     directory_backups,
     memory_backups,
 )
-from faradisc.engine.encryption.services import key_service
+from faradisc.engine.encryption.key_file import KeysInMemory
+from faradisc.engine.encryption.services import key_file_of, key_service, own_keys
 from faradisc.engine.exchange.locations import directories
 from faradisc.engine.kinesis.sender import InlineSender
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
@@ -149,6 +150,8 @@ class LocalDatabase:
             s3_root = self.path / "s3"
         logs = self.path / "logs" if self.path is not None else None
 
+        own_file = KeysInMemory() if self.path is None else key_file_of(self.path)
+
         def open_database(
             store: Store, settings: Settings, backups: BackupStorage, clock: Clock | None
         ) -> Database:
@@ -161,7 +164,13 @@ class LocalDatabase:
                     kinesis=InlineSender(kinesis_endpoint_url) if kinesis_endpoint_url else None,
                     locations=directories(s3_root, logs) if s3_root is not None else None,
                     backup_storage=backups,
-                    keys=key_service(keys, kms_endpoint_url, clock, entropy, blocking=False),
+                    keys=own_keys(
+                        own_file,
+                        key_service(keys, kms_endpoint_url, clock, entropy, blocking=False),
+                        clock,
+                        entropy,
+                        account=account,
+                    ),
                 )
             )
 

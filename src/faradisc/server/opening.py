@@ -139,13 +139,16 @@ def _faults(settings: ServerSettings) -> Faults | None:
 
 def _keys(settings: ServerSettings, clock: Clock) -> KeyService | None:
     """Raises SettingsError when the key file cannot be used."""
-    if not settings.keys and not settings.kms_endpoint:
-        return None
-    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - few servers have keys
-    from faradisc.engine.encryption.services import key_service  # noqa: PLC0415
+    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - imports base64 and more
+    from faradisc.engine.encryption.key_file import KeysInMemory  # noqa: PLC0415
+    from faradisc.engine.encryption.services import key_file_of, key_service, own_keys  # noqa: PLC0415
 
     try:
-        return key_service(settings.keys, settings.kms_endpoint, clock, blocking=True)
+        given = key_service(settings.keys, settings.kms_endpoint, clock, blocking=True)
+        if settings.store:  # other servers have other directories
+            return given
+        file = KeysInMemory() if settings.memory else key_file_of(settings.data_dir)
+        return own_keys(file, given, clock, account=settings.account)
     except SealedFileError as error:
         raise SettingsError(str(error)) from error
 

@@ -124,9 +124,9 @@ def test_unknown_key_is_rejected(open_encrypted: Open) -> None:
         encrypted(open_encrypted(), "unknown")
 
 
-def test_server_without_keys_rejects_encryption(open_encrypted: Open) -> None:
-    with invalid("SSESpecification: this server has no keys; start it with --keys or --kms-endpoint"):
-        encrypted(open_encrypted(keys=None), None)
+def test_server_without_keys_has_no_key_that_is_named(open_encrypted: Open, keys: Keys) -> None:
+    with denied("refers to a customer master key that does not exist"):
+        encrypted(open_encrypted(keys=None), keys.first)
 
 
 # --- What is stored ------------------------------------------------------------------------------

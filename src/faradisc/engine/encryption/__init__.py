@@ -3,7 +3,8 @@
 key_service   what a holder of master keys does, and how it refuses
 key_file      master keys in a file of this server (`faradisc keys`)
 kms           master keys in a KMS endpoint
-services      opens one of the two
+own_keys      the key of a data directory, where neither is given, and beside them
+services      opens the one that settings name
 data_keys     makes, wraps and unwraps data keys
 encryption    chooses and switches the keys of tables; finds keys that are gone or back
 converting    rewrites the rows of a table after its encryption was enabled or disabled

@@ -18,7 +18,7 @@ import contextlib
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,28 +54,31 @@ class KeyFile(SealedFile):
         """Adds a key, and creates a missing file with the key of `MANAGED_ALIAS`. Returns the new entry."""
         made: dict[str, Any] = {}
 
-        def add(document: dict[str, Any], file_key: bytes, aliases: list[str], text: str) -> dict[str, Any]:
-            key_id = entropy.uuid()
-            entry: dict[str, Any] = {
-                "arn": f"arn:aws:kms:{region}:{account}:key/{key_id}",
-                "created_s": now_s,
-                "description": text,
-                "aliases": aliases,
-                "state": "Enabled",
-                "versions": [],
-            }
-            document["keys"][key_id] = entry
-            self._add_version(key_id, entry, file_key, entropy)
-            return entry
-
         def change(document: dict[str, Any], file_key: bytes) -> None:
             nonlocal made
             if not document["keys"]:
-                add(document, file_key, [MANAGED_ALIAS], "Default key of tables")
-            made = add(document, file_key, [], description)
+                self._add(document, file_key, managed_entry(now_s, entropy, region, account), entropy)
+            made = new_entry(now_s, entropy, (region, account), description)
+            self._add(document, file_key, made, entropy)
 
         self.change(change, entropy)
         return made
+
+    def create_managed(self, now_s: int, entropy: Entropy, *, region: str, account: str) -> None:
+        """Creates a missing file with the key of `MANAGED_ALIAS`, and no other one."""
+
+        def change(document: dict[str, Any], file_key: bytes) -> None:
+            if not document["keys"]:
+                self._add(document, file_key, managed_entry(now_s, entropy, region, account), entropy)
+
+        self.change(change, entropy)
+
+    def _add(
+        self, document: dict[str, Any], file_key: bytes, entry: dict[str, Any], entropy: Entropy
+    ) -> None:
+        key_id = entry["arn"].rpartition("/")[2]
+        document["keys"][key_id] = entry
+        self._add_version(key_id, entry, file_key, entropy)
 
     def _add_version(self, key_id: str, entry: dict[str, Any], file_key: bytes, entropy: Entropy) -> None:
         material = entropy.token_bytes(DATA_KEY_BYTES)
@@ -150,6 +153,49 @@ class KeyFile(SealedFile):
         }
 
 
+def new_entry(
+    now_s: int, entropy: Entropy, where: tuple[str, str], description: str, aliases: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Returns the entry of a new key, without a version. where: region and account."""
+    region, account = where
+    return {
+        "arn": f"arn:aws:kms:{region}:{account}:key/{entropy.uuid()}",
+        "created_s": now_s,
+        "description": description,
+        "aliases": [*aliases],
+        "state": "Enabled",
+        "versions": [],
+    }
+
+
+def managed_entry(now_s: int, entropy: Entropy, region: str, account: str) -> dict[str, Any]:
+    return new_entry(now_s, entropy, (region, account), "Default key of tables", [MANAGED_ALIAS])
+
+
+class KeysInMemory:
+    """In place of a key file: one key, of `MANAGED_ALIAS`, once it is made."""
+
+    path = "memory"
+
+    def __init__(self) -> None:
+        self._keys: dict[str, _Key] = {}
+
+    def state(self) -> tuple[int, int, int] | None:
+        return (0, 0, 0) if self._keys else None
+
+    def create_managed(self, now_s: int, entropy: Entropy, *, region: str, account: str) -> None:
+        if not self._keys:
+            entry = managed_entry(now_s, entropy, region, account)
+            key_id = entry["arn"].rpartition("/")[2]
+            self._keys = {key_id: _Key(key_id, entry, [entropy.token_bytes(DATA_KEY_BYTES)])}
+
+    def load(self) -> dict[str, _Key]:
+        return self._keys
+
+    def purge(self, now_s: int) -> None:
+        """Nothing is scheduled."""
+
+
 class _Key:
     """A key in memory."""
 
@@ -192,7 +238,7 @@ class FileKeyService:
 
     blocking = False
 
-    def __init__(self, file: KeyFile, clock: Clock, entropy: Entropy) -> None:
+    def __init__(self, file: KeyFile | KeysInMemory, clock: Clock, entropy: Entropy) -> None:
         """Raises SealedFileError when the file cannot be read."""
         self._file = file
         self._clock = clock
@@ -239,6 +285,9 @@ class FileKeyService:
             alias = name if name.startswith("arn:") else f"arn:aws:kms:{region}:{account}:{name}"
             raise KeyRefused("NotFoundException", f"Alias {alias} is not found.")
         raise not_found(name, account)
+
+    def has(self, arn: str) -> bool:
+        return arn.rpartition("/")[2] in self._keys
 
     def _usable(self, arn: str) -> _Key:
         if self._failure:

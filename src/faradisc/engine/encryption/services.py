@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from faradisc.clock import Clock, Entropy, SystemClock, SystemEntropy
+from faradisc.engine.encryption.key_file import FileKeyService, KeyFile, KeysInMemory
 from faradisc.engine.encryption.key_service import KeyService
+from faradisc.engine.encryption.own_keys import OwnKeys
 
+OWN_KEYS = Path("keys", "master.json")
+"""The key file in a data directory."""
 KEYS_VARIABLE = "FARADISC_KEYS"
 KMS_VARIABLE = "FARADISC_KMS_ENDPOINT"
 
@@ -30,11 +35,32 @@ def key_service(
         return KmsKeyService(kms_endpoint, blocking=blocking)
     if not keys:
         return None
-    from faradisc.engine.encryption.key_file import FileKeyService, KeyFile  # noqa: PLC0415
-
     return FileKeyService(KeyFile(os.fspath(keys)), clock or SystemClock(), entropy or SystemEntropy())
 
 
-def of_environment(environment: Mapping[str, str] = os.environ) -> KeyService | None:
+def of_environment(
+    directory: str | os.PathLike[str] | None = None, environment: Mapping[str, str] = os.environ
+) -> KeyService | None:
     """Returns the key service of a command that opens a data directory. Raises SealedFileError."""
-    return key_service(environment.get(KEYS_VARIABLE), environment.get(KMS_VARIABLE), blocking=False)
+    given = key_service(environment.get(KEYS_VARIABLE), environment.get(KMS_VARIABLE), blocking=False)
+    return given if directory is None else own_keys(key_file_of(directory), given)
+
+
+def own_keys(
+    file: KeyFile | KeysInMemory,
+    given: KeyService | None,
+    clock: Clock | None = None,
+    entropy: Entropy | None = None,
+    *,
+    account: str = "000000000000",
+) -> KeyService:
+    """Returns the key service of a file of the data's own, beside the one that settings name.
+
+    Raises SealedFileError.
+    """
+    return OwnKeys(file, given, clock or SystemClock(), entropy or SystemEntropy(), account)
+
+
+def key_file_of(directory: str | os.PathLike[str]) -> KeyFile:
+    """Returns the key file of a data directory, which need not exist. No passphrase opens it."""
+    return KeyFile(Path(directory) / OWN_KEYS, {})

@@ -205,7 +205,7 @@ class Directory:
         self._region = region or settings.region
         backups = directory_backups(Path(path) / BACKUPS_DIRECTORY, blocking=False)
         try:
-            keys = of_environment()
+            keys = of_environment(path)
         except SealedFileError as error:
             raise Unreachable(str(error)) from None
         store = open_rocks(path, durability="inline")
