@@ -14,7 +14,7 @@
     origins.py     which pages in browsers may use the server
     access.py      who may use it, as settings say; rate_limits.py: how often
     audit.py, logs.py, tracing.py  an event for each request, the log, the recorded traffic
-    exposition.py  metrics for Prometheus
+    exposition.py  metrics for Prometheus; spans.py: spans of OpenTelemetry
     serving.py     owns the database; background.py calls its background work
     timekeeping.py the database's own time
     copying.py, standby.py  the continuous copy of this server, and a server that follows one

@@ -5,6 +5,7 @@ Most servers have none of it, so all but the lenient authenticator is imported w
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from faradisc.auth.sigv4 import Authenticator, lenient
@@ -18,6 +19,7 @@ from faradisc.server.settings import ServerSettings
 if TYPE_CHECKING:
     from faradisc.auth.keyring import FileKeyring
     from faradisc.server.audit import AuditLog
+    from faradisc.server.spans import RequestSpans
 
 
 class Access:
@@ -27,6 +29,7 @@ class Access:
         self.keyring: FileKeyring | None = None
         self.authenticate: Authenticator = lenient
         self.audit: AuditLog | None = None
+        self.spans: RequestSpans | None = None
         if settings.auth == "strict":
             self._verify(settings)
         self.authenticate_unlimited = self.authenticate
@@ -45,6 +48,10 @@ class Access:
                 self.audit = AuditLog(settings.audit_log, clock, settings.account, is_verified=verified)
             except OSError as error:
                 raise SettingsError(f"The audit log cannot be written: {error}.") from error
+        if settings.otlp or any(each.startswith("OTEL_EXPORTER_OTLP_") for each in os.environ):
+            from faradisc.server.spans import spans_of, wanted  # noqa: PLC0415
+
+            self.spans = spans_of(settings.otlp) if wanted(settings.otlp) else None
 
     def _verify(self, settings: ServerSettings) -> None:
         from faradisc.auth.credentials_file import CredentialsFile  # noqa: PLC0415
@@ -79,3 +86,5 @@ class Access:
     def close(self) -> None:
         if self.audit is not None:
             self.audit.close()
+        if self.spans is not None:
+            self.spans.close()

@@ -76,7 +76,7 @@ def serve(settings: ServerSettings, *, out: TextIO = sys.stdout, child: bool = F
     if settings.tls_cert:
         tls = TlsAcceptor(TlsFiles(settings.tls_cert, settings.tls_key, settings.tls_client_ca))
     pages = _admin_pages(settings, addresses, access.authenticate_unlimited, load)
-    site = Site(access.authenticate, pages, _origins(settings, addresses), access.audit)
+    site = Site(access.authenticate, pages, _origins(settings, addresses), access.audit, access.spans)
     sockets = bind(settings.host, addresses, settings.port, shared=child)
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _raise_open_files_limit()

@@ -229,6 +229,7 @@ class ServerSettings:
     slow_ms: float = setting(
         0.0, "Log a request that the database worked on for longer, in milliseconds; 0 for none.", LOGS
     )
+    otlp: str = setting("", "OpenTelemetry collector to send spans to, such as http://127.0.0.1:4318.", LOGS)
     audit_log: str = setting("", "File to append an event to for each request, in CloudTrail's shape.", LOGS)
     rate_limit: float = setting(
         0.0, "Requests per second of one user, session or access key; 0 for any.", SECURITY

@@ -13,6 +13,7 @@ such a request gets 503, after which every SDK tries again.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -26,6 +27,7 @@ from faradisc.server.origins import OriginPolicy
 
 if TYPE_CHECKING:
     from faradisc.server.audit import AuditLog
+    from faradisc.server.spans import RequestSpans
 
 LIVE_PATH = b"/health/live"
 READY_PATH = b"/health/ready"
@@ -34,7 +36,7 @@ READY_PATH = b"/health/ready"
 class Site:
     """Routes requests. `executor` is None until the database is open."""
 
-    __slots__ = ("_audit", "_authenticate", "_origins", "draining", "executor", "pages")
+    __slots__ = ("_audit", "_authenticate", "_origins", "_spans", "draining", "executor", "pages")
 
     def __init__(
         self,
@@ -42,12 +44,14 @@ class Site:
         pages: AdminPages | None = None,
         origins: OriginPolicy | None = None,
         audit: AuditLog | None = None,
+        spans: RequestSpans | None = None,
     ) -> None:
         """pages: the administrator's; None: administration is off. origins: whose requests the database
         answers; None: any, because signatures are verified."""
         self._authenticate = authenticate
         self._origins = origins
         self._audit = audit
+        self._spans = spans
         self.pages = pages
         self.executor: Database | None = None
         self.draining = False
@@ -70,6 +74,11 @@ class Site:
         rejection = self._origins.rejection(request) if self._origins is not None else None
         if rejection is not None:
             return _page(403, "rejected", reason=rejection)
+        if self._spans is not None:
+            return self._spans.answer(executor, request, partial(self._answer, request=request))
+        return self._answer(executor, request)
+
+    def _answer(self, executor: Database, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
         if self._audit is not None:
             return self._audit.answer(executor, request, self._authenticate)
         return answer(executor, request, self._authenticate)
