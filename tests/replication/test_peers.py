@@ -303,6 +303,31 @@ def test_encrypted_replicas_have_keys_of_their_own(keys: Keys) -> None:  # noqa:
         servers.update(US, Update={"RegionName": EU, "KMSMasterKeyId": keys.first})
 
 
+@pytest.mark.parametrize("denied", [US, EU])
+def test_writes_wait_for_a_replica_without_its_key(keys: Keys, denied: str) -> None:  # noqa: F811
+    servers = Servers(keys=keys.path)
+    servers.create(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first})
+    servers.update(US, Create={"RegionName": EU, "KMSMasterKeyId": keys.second})
+    servers.put(US, "a", 1)
+    servers.put(EU, "b", 1)
+    servers.work()
+    key, other = (keys.first, EU) if denied == US else (keys.second, US)
+    servers.put(denied, "c", 2)
+    servers.put(other, "c", 3)
+    keys.disable(key)
+    servers.advance(DAY_S)
+    servers.work()
+    assert servers.describe(denied)["TableStatus"] == "INACCESSIBLE_ENCRYPTION_CREDENTIALS"
+    servers.put(other, "d", 4)
+    assert servers.statuses(other) == {denied: "ACTIVE"}
+    assert servers.problem(other, denied) == servers.problem(denied, other) == ""
+    keys.enable(key)
+    servers.advance(DAY_S)
+    servers.work()
+    assert servers.values("d") == ["4", "4"]
+    assert servers.items(US) == servers.items(EU)
+
+
 def test_a_key_that_does_not_exist_makes_no_replica(keys: Keys) -> None:  # noqa: F811
     servers = Servers(keys=keys.path)
     servers.create(SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": keys.first})

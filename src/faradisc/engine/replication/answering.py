@@ -20,6 +20,7 @@ from faradisc.engine.replication.peers import PEER_FORMAT, Peers, PeerUnusable
 from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.state import REPLICATION, TableState
 from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
 from faradisc.storage.api import Store
 
 ANSWER_BYTES = 2 << 20
@@ -116,6 +117,8 @@ class PeerAnswers:
         to = pull["to"]
         if table is None or source is None or table.state.table_id != pull["id"]:
             return []
+        if table.state.status == INACCESSIBLE:
+            return []
         replica = source.group.find(to)
         if replica is None or replica.since_ns != pull["since"] or self._links.is_cut((region, to)):
             return []
@@ -142,6 +145,8 @@ class PeerAnswers:
         table = self._table_at(region, fill["account"], fill["table"])
         replication = None if table is None else replication_of(table)
         if table is None or replication is None or table.state.table_id != fill["id"]:
+            return None
+        if table.state.status == INACCESSIBLE:
             return None
         position = WalkPosition.of(orjson.dumps(fill["position"]))
         page = await page_after(self._store, table, replication, position)

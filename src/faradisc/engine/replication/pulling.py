@@ -12,6 +12,7 @@ import logging
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,9 +40,12 @@ from faradisc.engine.replication.peers import (
     PeerUnusable,
     WantedPage,
 )
+from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
+from faradisc.errors import ResourceInUseException, ResourceNotFoundException
 from faradisc.storage.api import Store
 
 RETRY_S = 1.0
@@ -131,8 +135,10 @@ class PeerPulls:
     async def _step(self, asking: _Asking) -> bool:
         busy = False
         for key, arrived in asking.arrived.items():
-            if arrived.entries:
-                busy = await self._apply(asking.peer, key, arrived) or busy
+            # A table that was deleted or changed meanwhile, or whose key cannot be used any more, waits.
+            with suppress(ResourceNotFoundException, ResourceInUseException, KeyDenied):
+                if arrived.entries:
+                    busy = await self._apply(asking.peer, key, arrived) or busy
         if asking.asked is None:
             if busy or monotonic_s() < asking.due_s:
                 return busy
@@ -147,6 +153,7 @@ class PeerPulls:
         if not asking.asked.done():
             return busy
         asked, asking.asked = asking.asked, None
+        asking.due_s = monotonic_s() + RETRY_S
         peer = asking.peer
         try:
             asking.is_eager = self._take(asking, asked.result())
@@ -158,7 +165,6 @@ class PeerPulls:
             if peer.problem != str(error):
                 _log.warning("nothing comes from %s: %s", peer.region, error)
             peer.problem = str(error)
-            asking.due_s = monotonic_s() + RETRY_S
             return busy
         asking.due_s = 0.0 if asking.is_eager else monotonic_s() + self._pause_s
         return busy or asking.is_eager
@@ -170,6 +176,8 @@ class PeerPulls:
         pulls = []
         present: dict[Key, Arrived] = {}
         for table, replication in self._replicas():
+            if table.state.status == INACCESSIBLE:
+                continue
             to, name = table.state.region, (table.state.account, table.name)
             state = peer.states.get(name)
             group = None if state is None else ReplicaGroup.of(state)
@@ -278,7 +286,7 @@ class PeerPulls:
         (account, name), to = key
         target = self._table_at(to, account, name)
         into = None if target is None else replication_of(target)
-        if target is None or into is None:
+        if target is None or into is None or target.state.status == INACCESSIBLE:
             arrived.entries.clear()
             return False
         origin = _origin(peer, to, arrived)
