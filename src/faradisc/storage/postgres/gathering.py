@@ -39,6 +39,11 @@ class Gathering(Generic[A, R]):
             sender.add_done_callback(self._senders.discard)
         return future
 
+    async def end(self) -> None:
+        """Returns when all calls are answered."""
+        while self._senders:
+            await asyncio.wait(self._senders)
+
     async def _send(self) -> None:
         while self._waiting:
             group, self._waiting = self._waiting[:CALLS_MAX], self._waiting[CALLS_MAX:]
