@@ -29,7 +29,7 @@ The best practices for tables, each as a plan whose variants are its alternative
 
     faradisc plan examples/plans/date-key.yaml --html report.html
 
-[architect](architect) has six questions, each with its arithmetic in a comment, which
+`architect/` has six questions, each with its arithmetic in a comment, which
 `tests/examples/test_architects_plans.py` holds against the answer.
 
 [The guide](../../docs/guide/planning.md) explains the format. Below is the headline of each variant;
