@@ -198,7 +198,12 @@ class CopyServer:
         assert self.copier is not None
         self._term = self.term
         left = self.world.new_directory()
-        shutil.copytree(self.directory, left)
+        while True:
+            try:
+                shutil.copytree(self.directory, left)
+                break
+            except shutil.Error:  # the engine has just merged files in the background: copy again
+                shutil.rmtree(left)
         self.abandon()
         for each in self.directory.iterdir():
             shutil.rmtree(each) if each.is_dir() else each.unlink()
