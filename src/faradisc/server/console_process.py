@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+from faradisc.addresses import completed
 from faradisc.server.setting import SettingsError
 
 END_S = 5.0
@@ -21,12 +22,19 @@ def check_console() -> None:
 class ConsoleProcess:
     """A running console; it prints its own address."""
 
-    def __init__(self, url: str, region: str, port: int, certificate: str) -> None:
-        """url: the server's. certificate: what the console trusts under TLS; empty without."""
+    def __init__(self, url: str, region: str, port: int, *, certificate: str, s3_endpoint: str) -> None:
+        """url: the server's. certificate: what the console trusts under TLS; empty without. s3_endpoint:
+        where the exports of the server are, for downloads; empty without."""
         command = [sys.executable, "-m", "faradisc", "console"]
         command += ["--url", url, "--region", region, "--port", str(port)]
-        trusted = {"AWS_CA_BUNDLE": certificate} if certificate else {}
-        self._process = subprocess.Popen(command, env={**os.environ, **trusted}, stdin=subprocess.DEVNULL)
+        environment = dict(os.environ)
+        if certificate:
+            environment["AWS_CA_BUNDLE"] = certificate
+        if s3_endpoint:
+            amazons = f"https://s3.{region}.amazonaws.com"
+            address = amazons if s3_endpoint == "aws" else completed(s3_endpoint)
+            environment.setdefault("AWS_ENDPOINT_URL_S3", address)
+        self._process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
 
     def stop(self) -> None:
         """Ends the console and waits for it."""

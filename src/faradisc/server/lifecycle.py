@@ -255,7 +255,13 @@ async def _run(
         if child:
             out.close()
         if settings.console:
-            console = ConsoleProcess(url, settings.region, settings.console_port, settings.tls_cert)
+            console = ConsoleProcess(
+                url,
+                settings.region,
+                settings.console_port,
+                certificate=settings.tls_cert,
+                s3_endpoint=settings.s3_endpoint,
+            )
             exit_stack.callback(console.stop)
         others = [] if trace is None else [asyncio.create_task(trace.keep_flushing(stop))]
         if site.pages is not None:
