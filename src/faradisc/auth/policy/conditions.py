@@ -36,8 +36,14 @@ class _Operator:
     negated: bool = False
 
 
-def _never(_value: str, _request: Request) -> bool:
-    return False
+def _never(text: str) -> Test:
+    """Returns the test of a value that cannot be compared. Variables do not count there, and match nothing.
+
+    Raises PolicyError for what names no variable: a denial of what nothing can match would deny nothing.
+    """
+    if "${" not in text:
+        raise PolicyError(LEGACY, f'"{text}" is no value of its operator')
+    return lambda value, request: False
 
 
 def _not(make: Callable[[str, bool], Test]) -> Callable[[str, bool], Test]:
@@ -82,10 +88,12 @@ def _moment(text: str) -> float | None:
 def _ordered(
     read: Callable[[str], Any], compare: Callable[[Any, Any], bool], text: str, _variables: bool
 ) -> Test:
-    """Compares the request's value with the policy's. What is not readable on either side never matches."""
+    """Compares the request's value, which matches nothing unless it can be read, with the policy's."""
     wanted = read(text)
+    if wanted is None and read is _moment:
+        raise PolicyError(LEGACY, f'"{text}" is not a date')
     if wanted is None:
-        return _never
+        return _never(text)
 
     def test(value: str, _request: Request) -> bool:
         given = read(value)
@@ -94,13 +102,9 @@ def _ordered(
     return test
 
 
-def _date(compare: Callable[[Any, Any], bool], text: str, variables: bool) -> Test:
-    if _moment(text) is None:
-        raise PolicyError(LEGACY, f'"{text}" is not a date')
-    return _ordered(_moment, compare, text, variables)
-
-
 def _bool(text: str, variables: bool) -> Test:
+    if text.lower() not in _BOOLEANS and not (variables and "${" in text):
+        raise PolicyError(LEGACY, f'"{text}" is neither true nor false')
     same = equal(text, variables=variables, fold=_ascii_lower)
     return lambda value, request: value.lower() in _BOOLEANS and same(value, request)
 
@@ -126,7 +130,7 @@ def _ip_address(text: str, _variables: bool) -> Test:
     try:
         network = ip_network(text, strict=False)
     except ValueError:
-        return _never
+        return _never(text)
 
     def test(value: str, _request: Request) -> bool:
         address = _address(value)
@@ -166,7 +170,7 @@ _OPERATORS: Final[Mapping[str, _Operator]] = {
             for name, compare in _COMPARISONS.items()
         },
         **{
-            f"Date{name}": _Operator(partial(_date, compare), name == "NotEquals")
+            f"Date{name}": _Operator(partial(_ordered, _moment, compare), name == "NotEquals")
             for name, compare in _COMPARISONS.items()
         },
         "Bool": _Operator(_bool),
@@ -257,5 +261,7 @@ def _several(value: tuple[str, ...]) -> tuple[str, ...]:
 def _null(key: str, values: Sequence[str]) -> Condition:
     """The text "true" asks for a key that is absent or empty, "false" for one with a value."""
     wanted = {value.lower() for value in values}
+    if not wanted <= _BOOLEANS:
+        raise PolicyError(LEGACY, "a value of Null is neither true nor false")
     when_absent, when_present = "true" in wanted, "false" in wanted
     return lambda request: when_absent if request.value(key) in {None, ()} else when_present

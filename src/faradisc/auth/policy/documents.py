@@ -187,6 +187,20 @@ def _check_meaning(statements: list[dict[str, Any]], kind: PolicyKind) -> None:
         _check_parts(statement, kind)
     for action in _all(statements, "Action"):
         _check_action(action)
+    if kind == "trust":
+        for statement in statements:
+            _check_trust(statement)
+
+
+def _check_trust(statement: dict[str, Any]) -> None:
+    """Raises PolicyError unless a statement of a trust policy speaks of STS, to callers that there can be."""
+    if not all(action == "*" or action.lower().startswith("sts:") for action in _all([statement], "Action")):
+        raise PolicyError("AssumeRole policy may only specify STS AssumeRole actions.")
+    principals = statement["Principal"]
+    services = principals.get("Service", []) if isinstance(principals, dict) else []
+    for service in _texts(services) or ():
+        if "." not in service:
+            raise PolicyError(f'Invalid principal in policy: "Service":"{service[:300]}"')
 
 
 def _check_parts(statement: dict[str, Any], kind: PolicyKind) -> None:
@@ -224,9 +238,14 @@ def _check_resource(resource: str) -> None:
     partition, _, rest = rest.partition(":")
     if not _PARTITION.fullmatch(partition):
         raise PolicyError(f'Partition "{partition[:300]}" is not valid for resource "{resource[:300]}".')
-    vendor = rest.partition(":")[0]
+    vendor, _, rest = rest.partition(":")
     if not vendor or {"*", "?"} & set(vendor):
         raise PolicyError("Resource vendor must be fully qualified and cannot contain regexes.")
+    region = rest.partition(":")[0]
+    if vendor == "iam" and region:
+        raise PolicyError(f"IAM resource {resource[:300]} cannot contain region information.")
+    if vendor == "s3" and region and ":accesspoint/" not in rest:
+        raise PolicyError(f"Resource {resource[:300]} can not contain region information.")
 
 
 def _check_action(action: str) -> None:

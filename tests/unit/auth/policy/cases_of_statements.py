@@ -172,7 +172,7 @@ RESOURCES = [
         "another account", GET, "implicit", ELEMENTS, allow("*", "arn:aws:dynamodb:us-east-1:2*:table/Games")
     ),
     Case(
-        "another service", GET, "implicit", ELEMENTS, allow("*", f"arn:aws:s3:us-east-1:{OWNER}:table/Games")
+        "another service", GET, "implicit", ELEMENTS, allow("*", f"arn:aws:sqs:us-east-1:{OWNER}:table/Games")
     ),
     Case(
         "another partition",

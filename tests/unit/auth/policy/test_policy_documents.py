@@ -134,6 +134,16 @@ IDENTITY: list[tuple[str, Any, str]] = [
         changed(Action="dynamodb:GetItem,dynamodb:PutItem"),
         "Actions/Condition can contain only one colon.",
     ),
+    (
+        "a user of a region",
+        changed(Resource=f"arn:aws:iam:us-east-1:{OWNER}:user/alice"),
+        f"IAM resource arn:aws:iam:us-east-1:{OWNER}:user/alice cannot contain region information.",
+    ),
+    (
+        "a bucket of a region",
+        changed(Resource="arn:aws:s3:us-east-1::bucket"),
+        "Resource arn:aws:s3:us-east-1::bucket can not contain region information.",
+    ),
     ("a service with a blank", changed(Action="dynamo db:GetItem"), "Vendor dynamo db is not valid"),
     ("a pattern as service", changed(Action="dynamo*:GetItem"), "Vendor dynamo* is not valid"),
     ("a variable as service", changed(Action="${aws:username}"), "Vendor ${aws is not valid"),
@@ -170,7 +180,34 @@ RESOURCE: list[tuple[str, Any, str]] = [
         "Missing required field Resource",
     ),
 ]
+VALUES = [
+    *(("NumericEquals", "ten"), ("NumericLessThan", ""), ("NumericEqualsIfExists", "1e3")),
+    *(("DateLessThan", "soon"), ("DateEquals", "2020-13-01")),
+    *(("IpAddress", "home"), ("IpAddress", "10.0.0.0/33"), ("NotIpAddress", "10.0.0.256")),
+    *(("Bool", "yes"), ("ForAnyValue:Bool", "1"), ("BinaryEquals", "no base64"), ("Null", "perhaps")),
+]
+
+
+@pytest.mark.parametrize(("operator", "value"), VALUES)
+def test_values_that_an_operator_cannot_compare_are_malformed(operator: str, value: str) -> None:
+    """A denial of what nothing can match would deny nothing."""
+    denial = changed(Effect="Deny", Condition={operator: {"aws:x": value}})
+    with pytest.raises(PolicyError) as caught:
+        compile_policy(denial, "identity")
+    assert str(caught.value) == LEGACY
+
+
 TRUST: list[tuple[str, Any, str]] = [
+    (
+        "an action of another service",
+        document(trusting("*") | {"Action": ["sts:AssumeRole", "s3:GetObject"]}),
+        "AssumeRole policy may only specify STS AssumeRole actions.",
+    ),
+    (
+        "a service without its domain",
+        document(trusting("*") | {"Principal": {"Service": ["lambda"]}}),
+        invalid("lambda", "Service"),
+    ),
     ("no JSON", "{", "This policy contains invalid Json"),
     ("a Resource", document(trusting("*") | {"Resource": "*"}), "Has prohibited field Resource"),
     ("a NotResource", document(trusting("*") | {"NotResource": T}), "Has prohibited field NotResource"),
