@@ -71,7 +71,9 @@ class Runner:
 
     def stop(self) -> None:
         """Ends the server that listens for this folder, if there is one."""
-        listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(
+            ["ps", "-wweo", "pid,args"], capture_output=True, text=True, check=True
+        ).stdout
         for line in listed.splitlines():
             if str(self._folder / "faradisc.port") in line:
                 os.kill(int(line.split()[0]), signal.SIGTERM)
