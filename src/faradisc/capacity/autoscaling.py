@@ -212,11 +212,16 @@ class Tracking:
         return cls(
             **{
                 **stored,
-                "policy": Policy(**stored["policy"]),
+                "policy": Policy(**_known(stored["policy"])),
                 "timing": Timing(**stored["timing"]),
                 "points": [Fraction(point) for point in stored["points"]],
             }
         )
+
+
+def _known(policy: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a stored policy without `own_metric`, which data of before November 2026 has."""
+    return {name: value for name, value in policy.items() if name != "own_metric"}
 
 
 def _cooling(since_ns: int | None, cooldown_s: int, now: int) -> bool:

@@ -210,3 +210,9 @@ def test_state_survives_a_restart() -> None:
     table = Scaled(100, scale_in_cooldown_s=60)
     table.minutes(17, 35)
     assert Tracking.from_json(table.tracking.to_json()) == table.tracking
+
+
+def test_policies_of_earlier_data_are_read() -> None:
+    stored = Tracking(10, 100, Policy(70)).to_json()
+    stored["policy"]["own_metric"] = False
+    assert Tracking.from_json(stored).policy == Policy(70)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -14,6 +15,8 @@ from faradisc.services.autoscaling.dimension import Scaled, scaled_by
 from faradisc.services.cloudwatch.documents import from_document, to_document
 
 SERVICE_NAMESPACE = "dynamodb"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -170,6 +173,10 @@ class Target:
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Target:
         policy = stored["policy"]
+        if policy is not None and "CustomizedMetricSpecification" in policy["configuration"]:
+            # Such policies were accepted before November 2026. The service has none for tables.
+            log.warning("%s: the policy of a customized metric is left out", stored["resource_id"])
+            policy = None
         actions = {name: ScheduledAction(**action) for name, action in stored["actions"].items()}
         return cls(
             **{
