@@ -48,9 +48,6 @@ resource_patterns = st.sampled_from(
     )
 )
 principal_names = st.sampled_from(("*", OWNER, OTHER, ROLE, *(caller.arn for caller in CALLERS)))
-values = st.lists(
-    st.sampled_from((*TEXTS, "${aws:username}", "${t:single}", "a*", "10.0.0.0/8")), min_size=1, max_size=3
-)
 texts = st.sampled_from(TEXTS)
 contexts = st.fixed_dictionaries(
     {}, optional={"t:single": texts, "t:several": st.lists(texts, max_size=3, unique=True).map(tuple)}
@@ -72,7 +69,30 @@ OTHERS = (
     "ArnLike",
     "ArnNotLike",
 )
-operators = st.sampled_from((*POSITIVE, *NEGATIONS.values(), *OTHERS))
+VALUES = {
+    "IpAddress": ("10.0.0.1", "10.0.0.0/8", "2001:db8::/32"),
+    "NotIpAddress": ("10.0.0.1", "10.0.0.0/8", "2001:db8::/32"),
+    "NumericEquals": ("10", "-1", "2.5"),
+    "NumericNotEquals": ("10", "-1", "2.5"),
+    "NumericLessThan": ("10", "-1", "2.5"),
+    "Bool": ("true", "false"),
+    "BinaryEquals": ("YQ==", "YWI="),
+}
+"""Of operators that take no other values."""
+
+
+def comparisons(*operators: str) -> st.SearchStrategy[tuple[str, list[str]]]:
+    """Operators with values that they take."""
+    any_text = (*TEXTS, "${aws:username}", "${t:single}", "a*", "10.0.0.0/8")
+    return st.sampled_from(operators).flatmap(
+        lambda operator: st.tuples(
+            st.just(operator),
+            st.lists(st.sampled_from(VALUES.get(operator, any_text)), min_size=1, max_size=3),
+        )
+    )
+
+
+compared = comparisons(*POSITIVE, *NEGATIONS.values(), *OTHERS)
 prefixes = st.sampled_from(("", "ForAllValues:", "ForAnyValue:"))
 keys = st.sampled_from(("t:single", "t:several"))
 
@@ -87,8 +107,9 @@ def statements(draw: st.DrawFn, *, principal: bool = False) -> dict[str, Any]:
         st.lists(resource_patterns, min_size=1, max_size=2)
     )
     if draw(st.booleans()):
-        name = draw(prefixes) + draw(operators) + draw(st.sampled_from(("", "IfExists")))
-        made["Condition"] = {name: {draw(keys): draw(values)}}
+        operator, listed = draw(compared)
+        name = draw(prefixes) + operator + draw(st.sampled_from(("", "IfExists")))
+        made["Condition"] = {name: {draw(keys): listed}}
     if principal:
         named = draw(st.sampled_from(("Principal", "Principal", "NotPrincipal")))
         made[named] = {"AWS": draw(st.lists(principal_names, min_size=1, max_size=2))}
@@ -247,26 +268,29 @@ def holds(name: str, key: str, given_values: list[str], context: dict[str, Value
     return condition(name, key, given_values, variables=True)(request)
 
 
-@given(prefixes, operators, keys, values, contexts)
+@given(prefixes, compared, keys, contexts)
 def test_if_exists_is_true_without_the_key(
-    prefix: str, operator: str, key: str, listed: list[str], context: dict[str, Value]
+    prefix: str, comparison: tuple[str, list[str]], key: str, context: dict[str, Value]
 ) -> None:
+    operator, listed = comparison
     expected = context.get(key) in {None, ()} or holds(prefix + operator, key, listed, context)
     assert holds(f"{prefix}{operator}IfExists", key, listed, context) == expected
 
 
-@given(st.sampled_from(POSITIVE), values, contexts)
+@given(comparisons(*POSITIVE), contexts)
 def test_a_negated_operator_is_the_negation(
-    operator: str, listed: list[str], context: dict[str, Value]
+    comparison: tuple[str, list[str]], context: dict[str, Value]
 ) -> None:
+    operator, listed = comparison
     positive = holds(operator, "t:single", listed, context)
     assert holds(NEGATIONS[operator], "t:single", listed, context) == (not positive)
 
 
-@given(st.sampled_from(POSITIVE), values, contexts)
+@given(comparisons(*POSITIVE), contexts)
 def test_any_value_matches_unless_all_do_not(
-    operator: str, listed: list[str], context: dict[str, Value]
+    comparison: tuple[str, list[str]], context: dict[str, Value]
 ) -> None:
+    operator, listed = comparison
     none = holds(f"ForAllValues:{NEGATIONS[operator]}", "t:several", listed, context)
     assert holds(f"ForAnyValue:{operator}", "t:several", listed, context) == (not none)
 
@@ -276,10 +300,11 @@ def test_a_key_is_absent_or_present(key: str, context: dict[str, Value]) -> None
     assert holds("Null", key, ["true"], context) != holds("Null", key, ["false"], context)
 
 
-@given(operators, keys, values, contexts, st.data())
+@given(compared, keys, contexts, st.data())
 def test_the_order_of_values_is_irrelevant(
-    operator: str, key: str, listed: list[str], context: dict[str, Value], data: st.DataObject
+    comparison: tuple[str, list[str]], key: str, context: dict[str, Value], data: st.DataObject
 ) -> None:
+    operator, listed = comparison
     shuffled = data.draw(st.permutations(listed))
     assert holds(operator, key, shuffled, context) == holds(operator, key, listed, context)
 
