@@ -36,7 +36,7 @@ lint-and-types: lint
 	@nice $(MAKE) --no-print-directory types
 
 fast-tests: $(VENV)/.dev
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3 --dist worksteal
 
 test-slow: $(VENV)/.dev  ## the long runs: crash rounds, failovers, the whole corpus, a million hostile requests
 	$(PIP) install -c constraints.txt -r tests/requirements-slow.txt

@@ -182,6 +182,7 @@ def test_the_map_shows_these_rows() -> None:
     assert [tuple(row.split(", ")) for row in reversed(shown)] == [*ROWS[:-1]]
 
 
+@cache
 def module_imports() -> dict[str, set[str]]:
     """Returns for every module the modules of this project that it imports, under TYPE_CHECKING too."""
     modules = {name_of(file): file for file in FILES}

@@ -384,7 +384,8 @@ def test_server_delivers_in_the_background(kinesis: KinesisDouble) -> None:
         client.create_table(TableName=table, **schema("p:S"))
         client.get_waiter("table_exists").wait(TableName=table)
         client.enable_kinesis_streaming_destination(TableName=table, StreamArn=ARN)
-        client.get_waiter("kinesis_streaming_destination_active").wait(TableName=table)
+        soon = {"Delay": 1}
+        client.get_waiter("kinesis_streaming_destination_active").wait(TableName=table, WaiterConfig=soon)
         for number in range(50):
             client.put_item(TableName=table, Item=item(p=f"key-{number}"))
         client.disable_kinesis_streaming_destination(TableName=table, StreamArn=ARN)

@@ -97,6 +97,7 @@ def test_fast_bulk_load_throttled_its_steady_state_in_2017_only() -> None:
     assert any(event.kind == "boosted" for event in fast.events)
 
 
+@pytest.mark.slow
 def test_table_per_month_costs_about_half() -> None:
     one, monthly = outcomes("time-series").values()
     assert one.totals.throttled == monthly.totals.throttled == 0
