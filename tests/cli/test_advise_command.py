@@ -162,7 +162,8 @@ def test_projection_is_advised_with_the_definition_of_the_table(tmp_path: Path, 
     packed.write_bytes(gzip.compress(trace.read_bytes()))
     advised = command("advise", "--trace", str(packed), "--tables", "orders.json")
     assert advised.returncode == 1 and "HIGH scan: Orders is scanned again and again" in advised.stdout
-    assert "projection: Index by-user" in advised.stdout and "asked only for keys" in advised.stdout
+    assert "projection: Index by-user" in advised.stdout
+    assert "are followed by reads of the same items" in advised.stdout
     assert "time-to-live: Nothing removes items from Orders" in advised.stdout
 
 
@@ -183,6 +184,47 @@ def test_definitions_alone_are_advised(tmp_path: Path, command: Any) -> None:
     advised = command("advise", "--tables", "template.json", "--fail-on", "high")
     assert advised.returncode == 0
     assert "1 finding in 1 table" in advised.stdout and "MEDIUM recovery" in advised.stdout
+
+
+def test_design_is_reviewed_before_there_is_traffic(tmp_path: Path, command: Any) -> None:
+    resource = {**TEMPLATE["Resources"]["Orders"]}
+    properties = {
+        **resource["Properties"],
+        "KeySchema": key("status"),
+        "AttributeDefinitions": attributes("status"),
+    }
+    resource["Properties"] = properties
+    (tmp_path / "template.json").write_text(json.dumps({"Resources": {"Orders": resource}}))
+    advised = command("advise", "--tables", "template.json")
+    assert advised.returncode == 1
+    assert "MEDIUM partition-key: Orders is partitioned by status, a status" in advised.stdout
+
+
+@pytest.mark.slow
+def test_sample_of_a_server_shows_that_a_key_has_many_values(command: Any) -> None:
+    with Server("--memory") as server:
+        client = boto3.client(
+            "dynamodb",
+            endpoint_url=server.url,
+            region_name="us-east-1",
+            aws_access_key_id="any",
+            aws_secret_access_key="any",
+        )
+        client.create_table(
+            TableName="Kinds",
+            AttributeDefinitions=attributes("kind"),
+            KeySchema=key("kind"),
+            BillingMode="PAY_PER_REQUEST",
+        )
+        for number in range(40):
+            client.put_item(TableName="Kinds", Item={"kind": text(f"k{number}")})
+        named, sampled = (
+            json.loads(command("advise", "--url", server.url, "--format", "json", *more).stdout)["findings"]
+            for more in ((), ("--sample",))
+        )
+        assert server.stop() == 0
+    assert {each["rule"] for each in named} == {"partition-key", "recovery"}
+    assert {each["rule"] for each in sampled} == {"recovery"}
 
 
 @pytest.mark.slow

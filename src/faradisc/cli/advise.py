@@ -52,6 +52,9 @@ LEVELS = ("low", "medium", "high", "never")
     help="How much of an endpoint's metrics.",
 )
 @click.option(
+    "--sample", is_flag=True, help="Read 32 items of each table and index, to see how many keys there are."
+)
+@click.option(
     "--times",
     type=click.IntRange(1, 1_000_000),
     default=1,
@@ -81,6 +84,7 @@ def advise(
     tables: Path | None,
     data_dir: Path | None,
     hours: int,
+    sample: bool,
     times: int,
     fail_on: str,
     format_: str,
@@ -102,7 +106,7 @@ def advise(
     if trace is None and tables is None and data_dir is None:
         url = url or LOCAL_URL
     try:
-        traffic = _traffic(trace, url, region, hours=hours, times=times)
+        traffic = _traffic(trace, url, region, hours=hours, times=times, sample=sample)
     except (PlanError, OSError) as mistake:
         _fail(
             str(mistake) if isinstance(mistake, PlanError) else f"{trace} cannot be read: {mistake.strerror}"
@@ -110,7 +114,7 @@ def advise(
     if tables is not None:
         with_definitions(traffic, _definitions(tables))
     if data_dir is not None:
-        with_definitions(traffic, _stored(data_dir, region))
+        with_definitions(traffic, _stored(data_dir, region, sample=sample))
     findings = found_by_rules(traffic)
     if format_ == "json":
         click.echo(json.dumps(to_json(traffic, findings), indent=1, ensure_ascii=False))
@@ -120,7 +124,9 @@ def advise(
         raise SystemExit(FOUND)
 
 
-def _traffic(trace: Path | None, url: str | None, region: str | None, *, hours: int, times: int) -> Traffic:
+def _traffic(
+    trace: Path | None, url: str | None, region: str | None, *, hours: int, times: int, sample: bool
+) -> Traffic:
     """Raises PlanError, OSError."""
     from faradisc.cli.trace_file import watched_lines  # noqa: PLC0415
     from faradisc.tools.advisor.recording import of_recording  # noqa: PLC0415
@@ -130,15 +136,15 @@ def _traffic(trace: Path | None, url: str | None, region: str | None, *, hours: 
     if trace is None:
         if url is None:
             return Traffic("definitions of tables", 1, {}, times)
-        return _asked(url, region, hours=hours, times=times)[1]
+        return _asked(url, region, hours=hours, times=times, sample=sample)[1]
     traffic = of_recording(Trace(str(trace), lines=lambda: watched_lines(trace)), times=times)
     if url is not None:
-        with_definitions(traffic, _asked(url, region, hours=None, times=times)[0])
+        with_definitions(traffic, _asked(url, region, hours=None, times=times, sample=sample)[0])
     return traffic
 
 
 def _asked(
-    url: str, region: str | None, *, hours: int | None, times: int
+    url: str, region: str | None, *, hours: int | None, times: int, sample: bool
 ) -> tuple[Mapping[str, Definition], Traffic]:
     """Returns the definitions of an endpoint and, with hours, its traffic."""
     from faradisc.clock import SystemClock  # noqa: PLC0415
@@ -151,9 +157,12 @@ def _asked(
 
     async def ask() -> tuple[Mapping[str, Definition], Traffic]:
         if hours is None:
-            return await serving.definitions_of(endpoint.call, Failure), Traffic(url, 1, {})
+            known = await serving.definitions_of(endpoint.call, Failure, sample=sample)
+            return known, Traffic(url, 1, {})
         now = datetime.fromtimestamp(SystemClock().now_ns() / 1e9, UTC)
-        traffic = await serving.of_endpoint(endpoint, Failure, now=now, source=url, hours=hours, times=times)
+        traffic = await serving.of_endpoint(
+            endpoint, Failure, now=now, source=url, hours=hours, times=times, sample=sample
+        )
         return {}, traffic
 
     try:
@@ -185,7 +194,7 @@ def _definitions(path: Path) -> Mapping[str, Definition]:
     return found
 
 
-def _stored(directory: Path, region: str | None) -> Mapping[str, Definition]:
+def _stored(directory: Path, region: str | None, *, sample: bool) -> Mapping[str, Definition]:
     """Returns the definitions in a data directory."""
     from faradisc.errors import RequestRejected, StorageError, Unreachable  # noqa: PLC0415
     from faradisc.storage import format as data_format  # noqa: PLC0415
@@ -200,7 +209,7 @@ def _stored(directory: Path, region: str | None) -> Mapping[str, Definition]:
             async def call(operation: str, request: dict[str, Any]) -> dict[str, Any]:
                 return database.call(operation, request)
 
-            return run(serving.definitions_of(call, RequestRejected))
+            return run(serving.definitions_of(call, RequestRejected, sample=sample))
     except (RequestRejected, Unreachable, StorageError) as error:
         _fail(str(error))
 

@@ -256,6 +256,13 @@ def test_projection_that_is_read_as_a_whole_or_seldom_is_left_alone(pages: int, 
     assert found(table, "projection") == []
 
 
+def test_projection_of_everything_is_noted_where_no_traffic_shows_its_need() -> None:
+    (finding,) = found(TableTraffic(ORDERS), "projection")
+    assert (finding.level, finding.index) == ("low", "by-user") and "no traffic" in finding.title
+    # Metrics tell of requests, not of what they asked for: then nothing is known.
+    assert found(TableTraffic(ORDERS, demands(table_W=200)), "projection") == []
+
+
 def test_projection_of_keys_is_left_alone() -> None:
     small = replace(ORDERS, indexes=(replace(BY_USER, projection="KEYS_ONLY"),))
     table = TableTraffic(small, demands(index_W=4000, index_R=400))
@@ -432,8 +439,10 @@ def test_findings_are_ordered_by_level_and_rules_have_different_names() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
 
 
-def test_table_without_traffic_gives_no_finding() -> None:
-    assert advise(traffic(TableTraffic(ORDERS))) == []
+def test_table_without_traffic_gives_no_finding_of_importance() -> None:
+    assert [(each.rule, each.level) for each in advise(traffic(TableTraffic(ORDERS)))] == [
+        ("projection", "low")
+    ]
 
 
 def test_definitions_are_read_from_requests_and_descriptions() -> None:

@@ -1,6 +1,7 @@
 """`faradisc advise`: what to change in tables and traffic, by the best practices of modelling.
 
 definitions.py  tables as DescribeTable, CreateTable or a trace describe them
+key_names.py    what the name of a partition key says of its values
 traffic.py      the summary of traffic that rules read
 recording.py    the summary of a recorded trace
 serving.py      the summary of a running endpoint: descriptions, metrics, hot keys

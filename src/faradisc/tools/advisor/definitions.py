@@ -9,6 +9,17 @@ from typing import Any
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.tools.planner.traces.trace_format import Described
 
+SAMPLES = 32
+"""Items of a sample, each the first one of as many equal parts of the keys' hashes."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySample:
+    """The partition keys of items from all over a table or an index."""
+
+    items: int
+    values: frozenset[str]
+
 
 @dataclass(frozen=True, slots=True)
 class IndexDefinition:
@@ -21,6 +32,10 @@ class IndexDefinition:
     read_units: int = 0
     write_units: int = 0
     """Provisioned per second; 0 on demand."""
+    items: int = 0
+    hash_attributes: int = 1
+    """Of its keys, so many are the partition key."""
+    sample: KeySample | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,8 @@ class Definition:
     """Whether it has point-in-time recovery; None: not known."""
     expiry: bool | None = None
     """Whether it has time to live; None: not known."""
+    hash_attributes: int = 1
+    sample: KeySample | None = None
 
     def index(self, name: str | None) -> IndexDefinition | None:
         return next((index for index in self.indexes if index.name == name), None)
@@ -78,6 +95,8 @@ def of_document(
                 _names(index["KeySchema"]),
                 index.get("Projection", {}).get("ProjectionType"),
                 *_units(index),
+                index.get("ItemCount", 0),
+                _hash_attributes(index["KeySchema"]),
             )
             for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
             for index in table.get(kind) or ()
@@ -87,6 +106,7 @@ def of_document(
         table_class == "STANDARD_INFREQUENT_ACCESS",
         recovery,
         expiry,
+        _hash_attributes(table["KeySchema"]),
     )
 
 
@@ -100,6 +120,10 @@ def of_trace(table: Described) -> Definition:
 
 def _names(schema: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     return tuple(str(each["AttributeName"]) for each in schema)
+
+
+def _hash_attributes(schema: Sequence[Mapping[str, Any]]) -> int:
+    return sum(each.get("KeyType") == "HASH" for each in schema)
 
 
 def _units(resource: Mapping[str, Any]) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from faradisc.tools.advisor.findings import Effect, Finding, count
 from faradisc.tools.advisor.rules import RULES
+from faradisc.tools.advisor.rules.partition_keys import good_keys
 from faradisc.tools.advisor.traffic import Traffic
 from faradisc.tools.planner.results.prices import US_EAST_1
 
@@ -22,6 +23,7 @@ def to_json(traffic: Traffic, findings: Sequence[Finding]) -> dict[str, Any]:
         "times": traffic.times,
         "tables": sorted(traffic.tables),
         "notes": traffic.notes,
+        "good_keys": _good_keys(traffic),
         "prices": US_EAST_1.to_json(),
         "findings": [finding.to_json() for finding in findings],
     }
@@ -35,6 +37,7 @@ def as_text(traffic: Traffic, findings: Sequence[Finding]) -> str:
         f"({traffic.source}, {traffic.duration_s:,} s{times}; prices of {US_EAST_1.region}, {US_EAST_1.date})"
     ]
     lines += [f"note: {note}" for note in traffic.notes]
+    lines += [f"good key: {sentence}" for sentence in _good_keys(traffic)]
     practices = {rule.name: rule.practice for rule in RULES}
     for finding in findings:
         lines += [
@@ -48,6 +51,10 @@ def as_text(traffic: Traffic, findings: Sequence[Finding]) -> str:
     return "".join(
         each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in "\n".join(lines)
     )
+
+
+def _good_keys(traffic: Traffic) -> list[str]:
+    return [sentence for _, table in sorted(traffic.tables.items()) for sentence in good_keys(table)]
 
 
 def effect_text(effect: Effect) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from faradisc.capacity.config import Direction
-from faradisc.tools.advisor.definitions import Definition, of_document
+from faradisc.tools.advisor.definitions import SAMPLES, Definition, IndexDefinition, KeySample, of_document
 from faradisc.tools.advisor.traffic import KeyLoad, ObservedDemand, Scans, TableTraffic, Traffic
 
 PERIOD_S = 60
@@ -41,10 +41,13 @@ class Asks(Protocol):
 Call = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
-async def definitions_of(call: Call, failure: type[Exception]) -> dict[str, Definition]:
+async def definitions_of(
+    call: Call, failure: type[Exception], *, sample: bool = False
+) -> dict[str, Definition]:
     """Returns the definitions of all tables, at most `TABLES_MAX`. Raises what `call` raises.
 
-    failure: the error after which settings of backups and expiry are taken as not known.
+    failure: the error after which settings of backups and expiry, and samples, are taken as not known.
+    sample: whether to read partition keys, by `SAMPLES` Scans of an item of each table and global index.
     """
     names: list[str] = []
     page: dict[str, Any] = {}
@@ -67,17 +70,55 @@ async def definitions_of(call: Call, failure: type[Exception]) -> dict[str, Defi
         except failure:  # a policy may forbid either
             pass
         found[name] = of_document(described, recovery=recovery, expiry=expiry)
+        if sample:
+            with suppress(failure):
+                found[name] = await _sampled(call, found[name])
     return found
 
 
+async def _sampled(call: Call, definition: Definition) -> Definition:
+    """Returns a definition with samples of its partition keys. Raises what `call` raises."""
+
+    async def of_keys(place: Definition | IndexDefinition, index: dict[str, str]) -> KeySample:
+        read = []
+        for segment in range(SAMPLES):
+            page = await call(
+                "Scan",
+                {
+                    "TableName": definition.name,
+                    **index,
+                    "Segment": segment,
+                    "TotalSegments": SAMPLES,
+                    "Limit": 1,
+                    "ProjectionExpression": "#k",
+                    "ExpressionAttributeNames": {"#k": place.keys[0]},
+                },
+            )
+            read += [str(next(iter(item[place.keys[0]].values()))) for item in page["Items"]]
+        return KeySample(len(read), frozenset(read))
+
+    indexes = [
+        replace(each, sample=await of_keys(each, {"IndexName": each.name})) if each.is_global else each
+        for each in definition.indexes
+    ]
+    return replace(definition, sample=await of_keys(definition, {}), indexes=tuple(indexes))
+
+
 async def of_endpoint(
-    asked: Asks, failure: type[Exception], *, now: datetime, source: str, hours: int, times: int = 1
+    asked: Asks,
+    failure: type[Exception],
+    *,
+    now: datetime,
+    source: str,
+    hours: int,
+    times: int = 1,
+    sample: bool = False,
 ) -> Traffic:
     """Returns the summary of the last hours. Raises what `asked` raises for descriptions and metrics.
 
-    now: the moment, unless the admin API of the endpoint has its own.
+    now: the moment, unless the admin API of the endpoint has its own. sample: as in `definitions_of`.
     """
-    definitions = await definitions_of(asked.call, failure)
+    definitions = await definitions_of(asked.call, failure, sample=sample)
     try:
         now = datetime.fromtimestamp((await asked.admin("clock"))["now_ns"] / 1e9, UTC)
         administered = True

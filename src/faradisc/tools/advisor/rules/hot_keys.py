@@ -64,11 +64,12 @@ def _judged(
         evidence += f"; {key.throttled:,} of its requests were throttled"
     lost = max(peak - key.limit_units, 0)
     words = f"{lost:,.0f} {unit}/s beyond one partition are throttled" if lost else "the load may grow"
-    code = _sharding(table, index, ways) if direction == "W" else _caching(table)
+    code = sharding(table, index, ways) if direction == "W" else _caching(table)
     return Finding("hot-key", level, table.definition.name, index, title, f"{evidence}.", Effect(words), code)
 
 
-def _sharding(table: TableTraffic, index: str | None, ways: int) -> str:
+def sharding(table: TableTraffic, index: str | None, ways: int) -> str:
+    """Returns the code that divides the keys of a table or an index among so many shards."""
     known = table.definition.index(index) if index is not None else None
     key = known.keys[0] if known is not None and known.keys else table.definition.hash_key
     named = f", IndexName={index!r}" if index is not None else ""

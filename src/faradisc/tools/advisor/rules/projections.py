@@ -1,12 +1,12 @@
-"""Global indexes that project all attributes, of which reads ask for a part, or whose items are read
-again."""
+"""Global indexes that project all attributes, of which reads ask for a part, whose items are read again, or
+whose need no traffic shows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from faradisc.tools.advisor.definitions import IndexDefinition
-from faradisc.tools.advisor.findings import Finding, Level, count, saved
+from faradisc.tools.advisor.definitions import Definition, IndexDefinition
+from faradisc.tools.advisor.findings import Effect, Finding, Level, count, saved
 from faradisc.tools.advisor.traffic import TableTraffic, Traffic
 
 PAGES_MIN = 10
@@ -18,7 +18,11 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
     definition = table.definition
     for index in definition.indexes:
         pages = table.pages.get(index.name)
-        if not index.is_global or index.projection != "ALL" or pages is None:
+        if not index.is_global or index.projection != "ALL":
+            continue
+        if pages is None:
+            if not table.requests:
+                yield _not_known(table, index)
             continue
         again = [
             each
@@ -42,10 +46,6 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
         projection = '{"ProjectionType": "KEYS_ONLY"}'
         if names:
             projection = f'{{"ProjectionType": "INCLUDE", "NonKeyAttributes": {names!r}}}'
-        units = ""
-        if not definition.on_demand:
-            rates = f'{{"ReadCapacityUnits": {index.read_units}, "WriteCapacityUnits": {index.write_units}}}'
-            units = f'\nnew["ProvisionedThroughput"] = {rates}'
         yield Finding(
             "projection",
             level,
@@ -54,7 +54,17 @@ def find(traffic: Traffic, table: TableTraffic) -> Iterator[Finding]:
             f"Index {index.name} of {definition.name} projects attributes that nothing reads",
             f"{evidence}.",
             saved(traffic, definition, words, read_half=read_half, write_half=write_half),
-            f'''\
+            _another(definition, index, projection),
+        )
+
+
+def _another(definition: Definition, index: IndexDefinition, projection: str) -> str:
+    """Returns the code that adds the same index with another projection, given as Python."""
+    units = ""
+    if not definition.on_demand:
+        rates = f'{{"ReadCapacityUnits": {index.read_units}, "WriteCapacityUnits": {index.write_units}}}'
+        units = f'\nnew["ProvisionedThroughput"] = {rates}'
+    return f'''\
 # A projection cannot be changed: add another index, let reads use it, then delete the old one.
 keys = client.describe_table(TableName="{definition.name}")["Table"]
 old = next(each for each in keys["GlobalSecondaryIndexes"] if each["IndexName"] == "{index.name}")
@@ -63,8 +73,27 @@ client.update_table(
     TableName="{definition.name}",
     AttributeDefinitions=keys["AttributeDefinitions"],
     GlobalSecondaryIndexUpdates=[{{"Create": new}}],
-)''',
-        )
+)'''
+
+
+def _not_known(table: TableTraffic, index: IndexDefinition) -> Finding:
+    """Returns the finding of an index with all attributes of a table without traffic."""
+    definition = table.definition
+    return Finding(
+        "projection",
+        "low",
+        definition.name,
+        index.name,
+        f"Index {index.name} of {definition.name} projects ALL, and no traffic shows that it needs to",
+        f"{table.resource(index.name)} has a copy of every attribute, and there is no traffic of "
+        f"{definition.name} to tell which are read. Leave it if its pages are shown whole.",
+        Effect(
+            "an index with the keys alone stores them, and costs a write unit for a write of an item of any "
+            "size, none for one that changes no key; with ALL every write of the item is paid again"
+        ),
+        "# Keys, or the attributes that its pages need: "
+        "INCLUDE with NonKeyAttributes.\n" + _another(definition, index, '{"ProjectionType": "KEYS_ONLY"}'),
+    )
 
 
 def _read_again(traffic: Traffic, table: TableTraffic, index: IndexDefinition) -> Finding:
