@@ -23,7 +23,7 @@ from faradisc.tools.planner.traces.trace_writer import TraceCharge, TraceWriter
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats" / "trace.md").read_text()
-GUIDE = (DOCS / "guide" / "planning.md").read_text()
+GUIDE = (DOCS / "guide" / "planning.md").read_text() + (DOCS / "reference" / "plan-files.md").read_text()
 RATES = (DOCS / "formats" / "rates.md").read_text()
 
 
@@ -86,7 +86,7 @@ def test_trace_writer_writes_the_lines_of_the_page() -> None:
 
 
 def test_plans_of_the_guide_can_be_loaded() -> None:
-    first, variants, tables, classes = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
+    first, classes, variants, tables = re.findall(r"```yaml\n(.*?)```", GUIDE, re.S)
     assert set(load_plan(tables + classes, "guide", traced=True).classes) == {"shop", "back office"}
     assert load_plan(first, "guide").duration_s == 3600
     day, suffixed, on_demand = load_plans(f"duration: 1h\n{variants}", "guide")

@@ -1,7 +1,7 @@
 """The plan file as a whole: from its text to plans, one for each variant.
 
-docs/guide/planning.md describes the members for users. Everything is checked here, so a plan that was loaded
-can be run. Every mistake names file, line and remedy (`PlanError`).
+docs/reference/plan-files.md describes the members for users. Everything is checked here, so a plan that was
+loaded can be run. Every mistake names file, line and remedy (`PlanError`).
 """
 
 from __future__ import annotations
