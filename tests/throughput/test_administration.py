@@ -110,6 +110,26 @@ def test_full_partition_splits_at_the_same_time_when_clock_is_moved(site: Site) 
     site.client.delete_table(TableName="Large")
 
 
+def test_storage_is_shown_in_proportion_to_throughput(site: Site) -> None:
+    """By a partition's limit, and in the profile of 2017 by its share of the table's 10 and 10 units."""
+    site.create("Ratio", 10)
+    for number in range(16):
+        site.client.put_item(TableName="Ratio", Item={"p": {"S": str(number)}, "v": {"S": "x" * 500}})
+        site.post("/_faradisc/clock", {"advance_s": 1})
+
+    def ratios(profile: str) -> list[tuple[int, float, float]]:
+        shown = site.post("/_faradisc/capacity/Ratio", {"profile": profile, "partitions": 1})
+        return [
+            (part["bytes"], part["read"]["bytes_per_unit"], part["write"]["bytes_per_unit"])
+            for part in shown["resources"][""]["partitions"]
+        ]
+
+    ((held, of_reads, of_writes),) = ratios("aws")
+    assert held > 8000 and (of_reads, of_writes) == (round(held / 3000, 1), round(held / 1000, 1))
+    assert ratios("classic-2017") == [(held, round(held / 10, 1), round(held / 10, 1))]
+    site.client.delete_table(TableName="Ratio")
+
+
 def test_items_expire_on_demand(site: Site) -> None:
     specification = {"Enabled": True, "AttributeName": "until"}
     site.client.update_time_to_live(TableName="Orders", TimeToLiveSpecification=specification)

@@ -7,7 +7,8 @@ Source: capacity.md section 2.16, "Admin API".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any
 
 from faradisc.capacity.config import UNIT
@@ -31,7 +32,7 @@ def describe(resource: Resource, now: int) -> dict[str, Any]:
         "capacity": list(resource.capacity(now)) if resource.on_demand else None,
         "warm": resource.warm.describe(),
         "partitions": [
-            _partition(part, size_bytes, held, now)
+            _partition(part, size_bytes, held, shares=resource.shares, now=now)
             for part, size_bytes, held in zip(partitions, sizes, items, strict=True)
         ],
         "splits": list(resource.splitting.log),
@@ -95,7 +96,9 @@ def _above_zero(held: list[int]) -> list[int]:
     return shown
 
 
-def _partition(part: Partition, size_bytes: int, items: int, now: int) -> dict[str, Any]:
+def _partition(
+    part: Partition, size_bytes: int, items: int, *, shares: Sequence[Fraction], now: int
+) -> dict[str, Any]:
     return {
         "id": part.id,
         "low": part.low.hex(),
@@ -108,9 +111,16 @@ def _partition(part: Partition, size_bytes: int, items: int, now: int) -> dict[s
         "items": items,
         "hot_s": part.hot_s,
         "refused": part.not_split_because,
-        "read": _bucket(part.reads, now),
-        "write": _bucket(part.writes, now),
+        "read": _bucket(part.reads, now) | {"bytes_per_unit": _ratio(size_bytes, part.reads, shares[0])},
+        "write": _bucket(part.writes, now) | {"bytes_per_unit": _ratio(size_bytes, part.writes, shares[1])},
     }
+
+
+def _ratio(size_bytes: int, bucket: PartitionBucket, share: Fraction) -> float | None:
+    """Returns the bytes for each unit per second that all processes together serve, by the partition's limit
+    or by its share of the table's rate where that is less; None where they serve none."""
+    rates = [each.exact_rate() for each in (bucket, bucket.share) if each is not None]
+    return round(float(size_bytes * share / min(rates)), 1) if min(rates) else None
 
 
 def _bucket(bucket: PartitionBucket, now: int) -> dict[str, Any]:

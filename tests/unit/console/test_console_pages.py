@@ -96,6 +96,11 @@ def test_an_estimate_after_a_split_is_no_number_of_items() -> None:
     assert (cells[1]["items"], cells[1]["size"]) == ("1", "2 B")
 
 
+def test_storage_for_each_unit_is_shown_where_the_server_says_it() -> None:
+    ratio = part("shard-000000001", "", None, read={**side(), "bytes_per_unit": 2048.4}, write=side())
+    assert partition_cells({"partitions": [ratio]})[0]["ratio"] == "2.0 KB / -"
+
+
 def test_a_remedy_counts_what_was_throttled() -> None:
     (hot,) = hot_keys(NOW)
     assert remedy(hot, throttled=0).ways == 2

@@ -186,6 +186,11 @@ def test_numbers_stand_on_the_right() -> None:
                     assert cell.get("class") == "n"
 
 
+def test_storage_of_partitions_is_shown_in_proportion_to_their_writes() -> None:
+    # 2 GiB at 1,000 units a second are 2.048 MiB for each.
+    assert {row[-2:] for row in map(tuple, table(parsed(outcome()), "Partitions"))} == {("2 GiB", "2.05 MiB")}
+
+
 def test_repeated_rejection_of_a_split_is_one_row() -> None:
     again = [
         EventRow(600 * i, "Orders", "split-rejected", "p-1", "heat", "k", None, "one key") for i in range(5)

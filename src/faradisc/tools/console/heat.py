@@ -209,6 +209,7 @@ def partition_cells(now: Mapping[str, Any]) -> list[dict[str, Any]]:
             "throttled": f"{part['read']['throttled'] + part['write']['throttled']:,}",
             "items": _items(part),
             "size": _size(part),
+            "ratio": _ratio(part),
             "state": part["state"] + (f", not split: {part['refused']}" if part["refused"] else ""),
         }
         for part in sorted(now["partitions"], key=percent, reverse=True)[:ROWS_MAX]
@@ -227,6 +228,12 @@ def _size(part: Mapping[str, Any]) -> str:
     return (
         size_text(most) if not part["unknown_bytes"] else f"{size_text(part['bytes'])} to {size_text(most)}"
     )
+
+
+def _ratio(part: Mapping[str, Any]) -> str:
+    """Returns the storage for each unit of reads and of writes; nothing from an older server."""
+    ratios = [part[way].get("bytes_per_unit") for way in _WAYS]
+    return " / ".join("-" if each is None else size_text(round(each)) for each in ratios)
 
 
 def totals(now: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -332,6 +332,7 @@ _PARTITION: Final = {
     "throttled": "Throttled",
     "items": "Items",
     "size": "Size",
+    "ratio": "Size for each read / write unit/s",
     "state": "State",
 }
 _SPLIT: Final = {"at": "At", "event": "Event", "cause": "Cause", "partition": "Partition"}

@@ -296,7 +296,7 @@ def partition_table(resource: ResourceOutcome, detail: Detail) -> ChartTable | N
         Column("partition", words=True), Column("split of", words=True),
         Column("key range", "percent of the key space"), Column("since"), Column("until"),
         Column("reads, highest", "units/s"), Column("writes, highest", "units/s"), Column("throttled"),
-        Column("size"),
+        Column("size"), Column("size for each write unit/s"),
     )  # fmt: skip
     rows = [
         (
@@ -309,6 +309,7 @@ def partition_table(resource: ResourceOutcome, detail: Detail) -> ChartTable | N
             units(max(part.write, default=0)),
             count(sum(part.throttled)),
             size((part.gib[-1] if part.gib else 0) * _GIB),
+            size(part.gib[-1] * _GIB / part.write_limit[-1]) if part.gib and part.write_limit[-1] else "",
         )
         for part in resource.partitions
     ]
