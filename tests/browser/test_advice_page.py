@@ -15,9 +15,11 @@ def test_advice_shows_findings_with_their_code(page: Any, served: Served) -> Non
     create(served, "unprotected")
     page.goto(f"{served.console}/advice")
     finding = page.get_by_text("unprotected has no point-in-time recovery")
-    page.get_by_text("Do not go without point-in-time recovery.").wait_for()
+    practice = "Do not go without point-in-time recovery."
+    page.get_by_text(practice).wait_for()
+    group = page.locator(".sheet", has_text=practice)
     if not finding.is_visible():
-        page.get_by_text(re.compile(r"^\d+ more$")).last.click()
+        group.get_by_text(re.compile(r"^\d+ more$")).click()
     finding.click()
     page.get_by_text("update_continuous_backups").locator("visible=true").first.wait_for()
     line = page.locator(".advice-line", has_text="unprotected has no point-in-time recovery")
@@ -26,7 +28,7 @@ def test_advice_shows_findings_with_their_code(page: Any, served: Served) -> Non
     page.get_by_role("button", name="Show them again").click()
     expect(finding).to_have_count(1)
     if not finding.is_visible():
-        page.get_by_text(re.compile(r"^\d+ more$")).last.click()
+        group.get_by_text(re.compile(r"^\d+ more$")).click()
     finding.click()
     line.get_by_role("button", name="Apply").click()
     page.get_by_role("dialog").get_by_role("button", name="Apply").click()

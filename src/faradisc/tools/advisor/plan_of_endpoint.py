@@ -10,8 +10,8 @@ from typing import Any
 
 from faradisc.tools.advisor.serving import Asks
 from faradisc.tools.advisor.traffic import Traffic
+from faradisc.tools.planner.results.demand import MINUTE_S
 
-MINUTE_S = 60
 _STREAMS = (("R", "GetItem", "reads"), ("W", "PutItem", "writes"))
 _PROJECTIONS = {"ALL": "all", "KEYS_ONLY": "keys_only", "INCLUDE": "include"}
 _HEAD = """\

@@ -21,7 +21,7 @@ from faradisc.tools.advisor.traffic import (
     TableTraffic,
     Traffic,
 )
-from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.planner.results.demand import MINUTE_S
 from faradisc.tools.planner.simulation.key_totals import KeyTally
 from faradisc.tools.planner.traces.trace_format import READS, Recorded, Trace
 from faradisc.tools.planner.traces.trace_writer import TraceCharge
@@ -36,7 +36,6 @@ GAP_S = 0.1
 """Longest pause between requests of one screen."""
 FOLLOWERS_MAX = 1000
 SHORT_S = 600
-_MINUTE_S = 60
 RESOURCES_MAX = 10_000
 """Tables and global indexes, by direction; more are skipped."""
 ATTRIBUTES_MAX = 1_000
@@ -73,10 +72,9 @@ def of_recording(trace: Trace, *, times: int = 1) -> Traffic:
             left_out = f"{set_up:,} writes of {before}, are left out: a set-up."
             reader = rest
     if not reader.tables:
-        what = "there is no request in this trace"
-        if trace.mistakes:
-            what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
-        raise PlanError(trace.file, None, what, "Record one with faradisc serve --record-trace.")
+        raise trace.nothing(
+            "there is no request in this trace", "Record one with faradisc serve --record-trace."
+        )
     reader.finish()
     for name, described in trace.tables.items():
         if name not in reader.tables and len(reader.tables) < RESOURCES_MAX and _NAME.fullmatch(name):
@@ -163,7 +161,7 @@ class _Reader:
             tally = self._tallies[identity] = _Tally(_config(self.trace, request.table))
         demand.requests += bool(charge.half_units)
         demand.half_units += charge.half_units
-        minute = (second - self.begin_s) // _MINUTE_S
+        minute = (second - self.begin_s) // MINUTE_S
         demand.minutes[minute] = demand.minutes.get(minute, 0) + charge.half_units
         self._active[identity] = tally
         tally.second += charge.half_units
@@ -301,9 +299,7 @@ class _Tally:
         self.keys.load += charge.half_units * HALF_UNIT * less // more
 
     def loads(self, direction: Direction) -> tuple[KeyLoad, ...]:
-        cap = self.config.partition_write_units if direction == "W" else self.config.partition_read_units
-        if self.keys.load:
-            cap = cap * self.keys.half_units * HALF_UNIT // self.keys.load
+        cap = self.keys.limit_units(self.config, writes=direction == "W")
         total = self.keys.half_units or 1
         return tuple(
             KeyLoad(each.name, 100 * each.half_units / total, each.peak_half / 2, cap, each.throttled)

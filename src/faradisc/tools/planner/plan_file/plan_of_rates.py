@@ -67,10 +67,7 @@ def with_rates(plan: Plan, trace: RateTrace) -> Plan:
     Raises PlanError where no rate is of the plan's tables, and for classes that do not match the file.
     """
     if not trace.rates:
-        what = "there are no rates in this file"
-        if trace.mistakes:
-            what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
-        raise PlanError(trace.file, None, what, "See docs/formats/rates.md.")
+        raise trace.nothing("there are no rates in this file", "See docs/formats/rates.md.")
     tables = {table.name: table for table in plan.tables}
     known: set[tuple[str, str | None]] = {(name, None) for name in tables}
     known |= {(table.name, index.name) for table in plan.tables for index in table.indexes}

@@ -57,11 +57,8 @@ def some(names: Set[str]) -> str:
 
 def _need_requests(trace: Trace) -> None:
     if not trace.mentioned:
-        what = "there is no request in this trace"
-        if trace.mistakes:
-            what += f"; {trace.skipped} lines could not be read, the first: {trace.mistakes[0]}"
         remedy = "Record one with faradisc serve --record-trace, or see docs/formats/trace.md."
-        raise PlanError(trace.file, None, what, remedy)
+        raise trace.nothing("there is no request in this trace", remedy)
 
 
 def _profile(trace: Trace) -> str:

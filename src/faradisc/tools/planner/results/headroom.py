@@ -10,11 +10,10 @@ Source: capacity.md sections 3.4 (part 8) and 2.8 (the doubling rule, warm throu
 from __future__ import annotations
 
 from faradisc.capacity.config import SECOND_NS
+from faradisc.tools.planner.results.demand import MINUTE_S
 from faradisc.tools.planner.results.outcome import Headroom
 from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.simulation.recorder import DirectionRecord
-
-_MINUTE_S = 60
 
 
 class HeadroomNote:
@@ -42,8 +41,8 @@ class HeadroomNote:
         self._passed_s += 1
         if self._capacity is not None and self.record.virtual.resource.on_demand:
             self._seconds.append(self.record.second_offered)
-        if self._passed_s % _MINUTE_S == 0:
-            self._end_minute(self._passed_s - _MINUTE_S)
+        if self._passed_s % MINUTE_S == 0:
+            self._end_minute(self._passed_s - MINUTE_S)
             self._capacity = self._present()
 
     def _end_minute(self, begin_s: int) -> None:
@@ -60,8 +59,8 @@ class HeadroomNote:
 
     def finish(self) -> Headroom | None:
         """Returns the headroom of the run; None without demand while on demand."""
-        if self._passed_s % _MINUTE_S:
-            self._end_minute(self._passed_s - self._passed_s % _MINUTE_S)
+        if self._passed_s % MINUTE_S:
+            self._end_minute(self._passed_s - self._passed_s % MINUTE_S)
         busiest_second = max((peak for _, _, _, peak in self._minutes), default=0)
         if not busiest_second:
             return None

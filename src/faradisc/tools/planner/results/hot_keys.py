@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import lru_cache
 from random import Random
 
-from faradisc.capacity.config import HALF_UNIT
 from faradisc.tools.planner.results.outcome import HotKeyResult, VerdictCode
 from faradisc.tools.planner.results.series import number
 from faradisc.tools.planner.simulation.key_totals import KeyTotals
@@ -128,10 +127,7 @@ def _divided(key: HotKeyResult) -> str:
 def _judged(
     record: DirectionRecord, key: KeyTotals, total: int, duration_s: int, partitions: int
 ) -> HotKeyResult:
-    config = record.virtual.resource.config
-    cap = config.partition_write_units if record.writes else config.partition_read_units
-    # Eventually consistent reads load a partition less, so it serves more of them.
-    limit = cap * record.keys.half_units * HALF_UNIT // record.keys.load if record.keys.load else cap
+    limit = record.keys.limit_units(record.virtual.resource.config, writes=record.writes)
     peak = key.peak_half / 2
     code, words = _verdict(record, key, peak, limit, partitions)
     return HotKeyResult(

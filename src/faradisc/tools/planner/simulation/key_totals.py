@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from faradisc.capacity.config import HALF_UNIT, CapacityConfig
 from faradisc.metrics.sketch import Sketch
 
 KEYS_KEPT = 1000
@@ -69,6 +70,12 @@ class KeyTally:
             self.add_peak(name, half_units)
         self._second = {}
         self._forget_light_peaks()
+
+    def limit_units(self, config: CapacityConfig, *, writes: bool) -> int:
+        """Returns the units per second that one partition serves of such requests: it serves more of
+        eventually consistent reads, which load it less."""
+        cap = config.partition_write_units if writes else config.partition_read_units
+        return cap * self.half_units * HALF_UNIT // self.load if self.load else cap
 
     def _forget_light_peaks(self) -> None:
         if len(self._peaks) > _PEAKS_MAX:

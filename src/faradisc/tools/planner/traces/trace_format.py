@@ -23,6 +23,7 @@ import orjson
 
 from faradisc.capacity import units
 from faradisc.capacity.config import CapacityConfig, parse_caps, profile
+from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.traces.trace_writer import FORMAT, TraceCharge
 from faradisc.tools.planner.workload.key_distributions import key_prefix
 
@@ -109,6 +110,12 @@ class ReadFile:
         self.skipped += count
         if len(self.mistakes) < MISTAKES_SHOWN:
             self.mistakes.append(f"{self.file}:{line}: {what}")
+
+    def nothing(self, what: str, remedy: str) -> PlanError:
+        """Returns the error for a file without anything that can be used, which `what` says."""
+        if self.mistakes:
+            what += f"; {self.skipped} lines could not be read, the first: {self.mistakes[0]}"
+        return PlanError(self.file, None, what, remedy)
 
 
 @dataclass
