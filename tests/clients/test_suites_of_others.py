@@ -204,7 +204,7 @@ def test_guregu_dynamo_suite(server: Server, tmp_path: Path) -> None:
     for path in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
         path.chmod(0o755)  # the folders of Go's cache are read-only, and so are copies of them
     run = subprocess.run(
-        ["go", "test", "-json", "."],
+        ["go", "test", "-json", "./..."],
         cwd=folder,
         env={
             **os.environ,
