@@ -3,7 +3,6 @@
     store.py        the engine: a call is one statement, a commit one call of a function of functions.sql
     reading.py      its reads; keys.py: keys that are too long for an index
     connecting.py   opens and prepares a database; pool.py: connections; errors.py: errors as sentences
-    gathering.py    calls that wait at the same time, as one statement
     private.py      a PostgreSQL of one's own, in a directory
     sharded.py      parts that are spread by an extension, such as Citus
 

@@ -16,7 +16,7 @@ from faradisc.storage.postgres.pool import Connection
 FORMAT = 1
 PLACES_FORMAT = 2
 """The same at the first of several places: older releases must not open it alone."""
-FUNCTIONS = 4
+FUNCTIONS = 3
 """Of functions.sql; rises with every change of it. Older servers call the functions of a newer release."""
 OLDEST_VERSION = 15
 CONNECT_S = 5.0

@@ -66,8 +66,8 @@ END $$;
 -- changes anything. Every commit updates the rows of its parts, also to leave no lock in xmax (kv_state).
 
 -- One key of one part. `wanted`: the version it must have, null for any; `payload` null deletes.
-CREATE OR REPLACE FUNCTION kv_write(
-  in_part bytea, must bigint, key bytea, wanted bigint, payload bytea,
+CREATE OR REPLACE FUNCTION kv_commit_one(
+  caller bytea, request bigint, in_part bytea, must bigint, key bytea, wanted bigint, payload bytea,
   entries bytea[], d_items bigint, d_bytes bigint,
   OUT outcome bigint, OUT found_version bigint, OUT sequence bigint
 ) LANGUAGE plpgsql AS $$
@@ -123,41 +123,7 @@ BEGIN
   FOR i IN 1..n LOOP
     INSERT INTO kv_log VALUES (in_part, g, sequence - n + i, entries[i]);
   END LOOP;
-END $$;
-
--- Its commit.
-CREATE OR REPLACE FUNCTION kv_commit_one(
-  caller bytea, request bigint, in_part bytea, must bigint, key bytea, wanted bigint, payload bytea,
-  entries bytea[], d_items bigint, d_bytes bigint,
-  OUT outcome bigint, OUT found_version bigint, OUT sequence bigint
-) LANGUAGE plpgsql AS $$
-BEGIN
-  SELECT w.outcome, w.found_version, w.sequence INTO outcome, found_version, sequence
-    FROM kv_write(in_part, must, key, wanted, payload, entries, d_items, d_bytes) w;
-  IF outcome = 0 THEN
-    UPDATE kv_caller SET last = request, answer = int8send(sequence), at = now() WHERE id = caller AND sealed = 0;
-    IF NOT FOUND THEN
-      RAISE EXCEPTION 'the caller is unknown or sealed' USING ERRCODE = 'FD001';
-    END IF;
-  END IF;
-END $$;
-
--- Commits of one key each and without log entries, in the order of their parts, so that two calls do not wait for
--- each other. `sequences`: -1 of one that is not made, whatever the reason.
-CREATE OR REPLACE FUNCTION kv_commit_each(
-  caller bytea, request bigint, parts bytea[], musts bigint[], keys bytea[], wanteds bigint[], payloads bytea[],
-  d_items bigint[], d_bytes bigint[],
-  OUT sequences bigint[]
-) LANGUAGE plpgsql AS $$
-DECLARE made bigint; packed bytea := '';
-BEGIN
-  FOR i IN 1..cardinality(parts) LOOP
-    SELECT CASE outcome WHEN 0 THEN sequence ELSE -1 END INTO made
-      FROM kv_write(parts[i], musts[i], keys[i], wanteds[i], payloads[i], NULL, d_items[i], d_bytes[i]);
-    sequences[i] := made;
-    packed := packed || int8send(made);
-  END LOOP;
-  UPDATE kv_caller SET last = request, answer = packed, at = now() WHERE id = caller AND sealed = 0;
+  UPDATE kv_caller SET last = request, answer = int8send(sequence), at = now() WHERE id = caller AND sealed = 0;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'the caller is unknown or sealed' USING ERRCODE = 'FD001';
   END IF;

@@ -60,8 +60,6 @@ class Look:
 
 
 class Place(PostgresStore):
-    gathers_commits = False  # a prepared transaction may hold one of the parts for long
-
     def __init__(
         self,
         number: int,

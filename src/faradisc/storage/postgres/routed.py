@@ -37,9 +37,9 @@ from faradisc.storage.postgres.errors import Moved
 from faradisc.storage.postgres.place import Place
 from faradisc.storage.postgres.placement import PREFIX_BYTES, PlaceMap
 from faradisc.storage.postgres.recovery import EVERY_S, Recovery
-from faradisc.storage.postgres.share import Share, check_bytes
+from faradisc.storage.postgres.share import Share
 from faradisc.storage.postgres.shares import Shares
-from faradisc.storage.postgres.store import PostgresSnapshot
+from faradisc.storage.postgres.store import PostgresSnapshot, check_bytes
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

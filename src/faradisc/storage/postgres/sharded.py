@@ -74,9 +74,6 @@ class _LockedReader(Reader):
 class ShardedStore(PostgresStore):
     """Every read sees all commits that were answered before it, except one that says `stale_ok`."""
 
-    _row = Reader._row  # its statement names one part
-    gathers_commits = False
-
     async def _locked(self, parts: Iterable[Part], read: Callable[[_LockedReader], Awaitable[T]]) -> T:
         """Returns what `read` returns while the parts are locked. Raises StorageError."""
         for repeated in (False, True):

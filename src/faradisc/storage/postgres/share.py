@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from faradisc.limits import KB
 from faradisc.storage.api import Batch, Conflict, Stale
 from faradisc.storage.postgres.errors import Moved
 from faradisc.storage.postgres.keys import stored_key, stored_payload
@@ -82,45 +81,3 @@ class Share:
             sequences[self._at[batch.part]] - self._counts[self._at[batch.part]] + done
             for batch, done in zip(self._batches, self._counts_until, strict=True)
         ]
-
-
-# --- Commits of one key --------------------------------------------------------------------------
-
-GATHERED_BYTES_MAX = 64 * KB
-"""A commit of a larger payload is a call of its own."""
-
-
-def check_bytes(batch: Batch) -> None:
-    """Raises TypeError, as the other engines do, before anything changes."""
-    for key, payload in batch.puts:
-        if type(key) is not bytes or type(payload) is not bytes:
-            raise TypeError("keys and payloads are bytes")
-    for entry in batch.log:
-        if type(entry) is not bytes:
-            raise TypeError("log entries are bytes")
-
-
-def only_key(batch: Batch) -> bytes | None:
-    """Returns the key of a batch that changes one key and checks no other; None of any other batch."""
-    if len(batch.puts) + len(batch.deletes) != 1 or len(batch.checks) > 1 or batch.fence is not None:
-        return None
-    key = batch.puts[0][0] if batch.puts else batch.deletes[0]
-    return None if batch.checks and batch.checks[0][0] != key else key
-
-
-def is_small(batch: Batch) -> bool:
-    """Whether a commit of one key can be one of several in a call of kv_commit_each."""
-    return not batch.log and (not batch.puts or len(batch.puts[0][1]) <= GATHERED_BYTES_MAX)
-
-
-def arguments_of_each(commits: Sequence[tuple[Batch, bytes]]) -> tuple[list[Any], ...]:
-    """Returns the arguments of kv_commit_each. commits: with their keys, in the order of their parts."""
-    return (
-        [batch.part for batch, _ in commits],
-        [batch.epoch for batch, _ in commits],
-        [stored_key(key) for _, key in commits],
-        [batch.checks[0][1] if batch.checks else None for batch, _ in commits],
-        [stored_payload(key, batch.puts[0][1]) if batch.puts else None for batch, key in commits],
-        [batch.items_delta for batch, _ in commits],
-        [batch.bytes_delta for batch, _ in commits],
-    )

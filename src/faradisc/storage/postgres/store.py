@@ -18,26 +18,13 @@ from faradisc.errors import StorageError
 from faradisc.storage.api import NETWORKED_SLOTS, Batch, Closed, Conflict, IOFailed, Part, Unknown
 from faradisc.storage.postgres.connecting import connector, prepare, schema_of
 from faradisc.storage.postgres.errors import CALLER_UNKNOWN, NotYet, breaks_connection, sqlstate, translated
-from faradisc.storage.postgres.gathering import Gathering
 from faradisc.storage.postgres.keys import stored_key, stored_payload
 from faradisc.storage.postgres.pool import Connection, Pool
 from faradisc.storage.postgres.private import PrivatePostgres
-from faradisc.storage.postgres.reading import ONE_ROW, ROWS, Reader
-from faradisc.storage.postgres.share import (
-    Share,
-    arguments_of_each,
-    check_bytes,
-    is_small,
-    only_key,
-    raise_for,
-)
+from faradisc.storage.postgres.reading import Reader
+from faradisc.storage.postgres.share import Share, raise_for
 
 POOL_SIZE = 16
-COMMITS_UNDER_WAY = 1
-"""Groups of commits at a time: each locks many parts until its log is flushed, so that a second one would
-mostly wait for it."""
-READS_UNDER_WAY = 2
-"""Statements that read single rows at a time: while they run, further reads become one (gathering.py)."""
 READ_S = 10.0
 COMMIT_S = 10.0
 """Longest commit. PostgreSQL's own statement_timeout does not end a commit that waits for a standby."""
@@ -50,7 +37,6 @@ LOOK_UP_PAUSE_S = 0.1
 _COMMIT_ONE = (
     "SELECT outcome, found_version, sequence FROM kv_commit_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
 )
-_COMMIT_EACH = "SELECT sequences FROM kv_commit_each($1, $2, $3, $4, $5, $6, $7, $8, $9)"
 COMMIT = f"""SELECT outcome, found_version, at_check, sequences
  FROM kv_commit({", ".join(f"${n}" for n in range(1, 17))})"""
 NEW_CALLER = "INSERT INTO kv_caller VALUES (uuid_send(gen_random_uuid()), 0, NULL, 0, now()) RETURNING id"
@@ -114,8 +100,6 @@ class PostgresStore(Reader):
     shared = True
     is_loose = False
     slots = NETWORKED_SLOTS
-    gathers_commits = True
-    """Whether commits of one key that wait at the same time are one call."""
 
     def __init__(
         self,
@@ -128,8 +112,6 @@ class PostgresStore(Reader):
         self._pool = Pool(connect, size)
         self._leave = leave
         self._snapshots: set[PostgresSnapshot] = set()
-        self._single_reads = Gathering(self._rows_of, READS_UNDER_WAY)
-        self._single_commits = Gathering(self._commit_each, COMMITS_UNDER_WAY)
 
     @property
     def failure(self) -> StorageError | None:
@@ -151,45 +133,14 @@ class PostgresStore(Reader):
             return rows
         return await self._fetch(statement, *arguments, repeatable=False)
 
-    async def _row(self, part: Part, key: bytes, *, stale_ok: bool) -> tuple[int | None, int | None, bytes]:
-        return await self._single_reads.call((part, key))
-
-    async def _rows_of(
-        self, keys: Sequence[tuple[Part, bytes]]
-    ) -> list[tuple[int | None, int | None, bytes]]:
-        """Returns for each key what `_row` does, in one statement."""
-        if len(keys) == 1:
-            rows = await self._fetch(ONE_ROW, *keys[0])
-            return [rows[0] if rows else (0, None, b"")]
-        found = await self._fetch(ROWS, *zip(*keys, strict=True))
-        return [(epoch or 0, version, payload) for _, epoch, version, payload in sorted(found)]
-
     async def commit(self, batches: Sequence[Batch], *, durable: bool = True) -> list[int] | Conflict:
         if self._pool.closed:
             raise Closed
         for batch in batches:
             check_bytes(batch)
-        if len(batches) == 1 and (key := only_key(batches[0])) is not None:
-            answer = None
-            if self.gathers_commits and is_small(batches[0]):
-                answer = await self._single_commits.call((batches[0], key))
-            return answer or await self._commit_one(batches[0], key)
+        if len(batches) == 1 and (key := _only_key(batches[0])) is not None:
+            return await self._commit_one(batches[0], key)
         return await self._commit_many(batches) if batches else []
-
-    async def _commit_each(
-        self, asked: Sequence[tuple[Batch, bytes]]
-    ) -> Sequence[list[int] | Conflict | None]:
-        """Makes commits of one key each in one call. Returns for each what `commit` does; None of one that is
-        not made, which says why when it is sent alone."""
-        if len(asked) == 1:
-            return [await self._commit_one(*asked[0])]
-        order = sorted(range(len(asked)), key=lambda n: asked[n][0].part)
-        made = await self._committed(_COMMIT_EACH, *arguments_of_each([asked[n] for n in order]))
-        answers: list[list[int] | None] = [None] * len(asked)
-        for n, sequence in zip(order, made if isinstance(made, list) else made[0], strict=True):
-            if sequence >= 0:
-                answers[n] = [sequence]
-        return answers
 
     async def _commit_one(self, batch: Batch, key: bytes) -> list[int] | Conflict:
         answer = await self._committed(
@@ -356,8 +307,6 @@ class PostgresStore(Reader):
     async def close(self) -> None:
         for snapshot in list(self._snapshots):
             await snapshot.close()
-        await self._single_reads.end()
-        await self._single_commits.end()
         if self._pool.closed:
             return
         await self._pool.close()
@@ -369,6 +318,24 @@ def _made(rows: Sequence[Any], request: int) -> list[int] | None:
     """Returns the sequences of a commit from the row of its caller; None when it was not made."""
     last, packed = rows[0] if rows else (None, b"")
     return list(struct.unpack(f">{len(packed) // 8}q", packed)) if last == request else None
+
+
+def check_bytes(batch: Batch) -> None:
+    """Raises TypeError, as the other engines do, before anything changes."""
+    for key, payload in batch.puts:
+        if type(key) is not bytes or type(payload) is not bytes:
+            raise TypeError("keys and payloads are bytes")
+    for entry in batch.log:
+        if type(entry) is not bytes:
+            raise TypeError("log entries are bytes")
+
+
+def _only_key(batch: Batch) -> bytes | None:
+    """Returns the key of a batch that changes one key and checks no other; None of any other batch."""
+    if len(batch.puts) + len(batch.deletes) != 1 or len(batch.checks) > 1 or batch.fence is not None:
+        return None
+    key = batch.puts[0][0] if batch.puts else batch.deletes[0]
+    return None if batch.checks and batch.checks[0][0] != key else key
 
 
 async def open_postgres(dsn: str, *, size: int = POOL_SIZE, create: bool = True) -> PostgresStore:
