@@ -350,7 +350,7 @@ class Copier:
             self._tidy()
         except (BucketError, OSError) as error:
             if not self._fault:
-                # As text: whoever keeps the error keeps the snapshot's iterator, and the store stays open.
+                # As text: what keeps the error keeps the snapshot's iterator, and the store stays open.
                 _log.warning("the copy waits: %s cannot be written: %s", self.place.shown, str(error))
             self._fault = f"{self.place.shown} cannot be written: {error}."
             return RETRY_S

@@ -8,7 +8,7 @@ sufficient where it applies:
    and learns that it has lost. With `--copy-sync` nothing is acknowledged that is not stored.
 2. Who wants the lease of another server writes so into it. The holder then makes it a lease that ends, renews
    it, and answers nothing between its end and the next renewal, even if the bucket is away. Until it has done
-   so it answers whatever the bucket does, and nobody may take the lease from it but at an operator's word.
+   so it answers whatever the bucket does, and no server may take the lease from it but at an operator's word.
    Another server takes the lease when it has not changed for its time by that server's own clock, so the
    clocks need not agree: the holder's time begins before its renewal, the other's after it.
 
@@ -33,7 +33,7 @@ DRIFT = 1.05
 NOTE_EVERY_S = 60.0
 """Between two notes of a server that waits for the end of a lease."""
 WAITING_S = 600.0
-"""After the last such note the holder waits for nobody any more."""
+"""After the last such note the holder waits for no server any more."""
 ATTEMPTS = 4
 """At one renewal: each note of another server takes one."""
 _NO_TAG = "0" * 32
@@ -57,7 +57,7 @@ def change(place: CopyPlace, lease: CopyLease, tag: str, **members: Any) -> None
     try:
         place.put(LEASE, replace(lease, **members).to_bytes(), expected=tag)
     except PutRefused:
-        return  # whoever needs the change looks again
+        return  # a caller that needs the change looks again
 
 
 def require_conditions(place: CopyPlace) -> None:
@@ -152,7 +152,7 @@ class Tenure:
     def take(self, seen: CopyLease, tag: str) -> bool:
         """Takes the lease that was seen. Returns False if it has changed since. Raises BucketError.
 
-        Requires: its time is over, or nobody answers by it.
+        Requires: its time is over, or no server answers by it.
         """
         wanted = CopyLease(seen.copy, self.holder, seen.term + 1, self.lease_s, seen.beat + 1, self._server)
         with self._lock:
@@ -217,7 +217,7 @@ class Tenure:
         began = self._monotonic()
         if lease.ends and not self._ends:
             self._record(True)
-            # Should the answer be lost: the put was not before this moment, and nobody could wait before it.
+            # Should the answer be lost: the put was not before this moment, so no server waited before it.
             self._until, self._ends = began + self.lease_s, True
         try:
             tag = self._place.put(LEASE, lease.to_bytes(), expected=expected)

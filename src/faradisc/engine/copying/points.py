@@ -105,4 +105,4 @@ class CopyStatus:
     fault: str
     """What is wrong now, in a sentence; ""."""
     waiting: str = ""
-    """Who waits for the end of this server's lease; "" nobody: it answers whatever the bucket does."""
+    """Who waits for the end of this server's lease; "" no server: it answers whatever the bucket does."""
