@@ -58,6 +58,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Shows in the summary why a test was run once more."""
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        config.option.rerun_show_tracebacks = True
+
+
 def pytest_collection_finish() -> None:
     """Leaves the tests themselves, millions of objects, out of what the garbage collector looks through."""
     gc.freeze()

@@ -1,8 +1,8 @@
 """A server, its console and a real browser. Without Chromium the tests are skipped.
 
 A page is never asserted at once but awaited: what a server sends to a page arrives in steps, so its heading
-may be there before its title. A test that fails in the browser all the same is run once more; the summary
-names it (RERUN).
+may be there before its title. A test that fails in the browser all the same is run once more, with a server
+and a browser of its own; the summary names it (RERUN) and shows why the first run failed.
 """
 
 from __future__ import annotations
@@ -30,6 +30,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "browser" in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Ends every fixture of this folder before a test is run once more: the server still has the tables of
+    the first run, and the browser may have crashed."""
+    if getattr(item, "execution_count", 1) > 1:
+        assert isinstance(item, pytest.Function)
+        for definitions in item._fixtureinfo.name2fixturedefs.values():
+            for definition in definitions:
+                if Path(definition.func.__code__.co_filename).parent == Path(__file__).parent:
+                    definition.finish(item._request)
 
 
 def expect(what: Any) -> Any:

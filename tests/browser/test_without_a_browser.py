@@ -1,8 +1,9 @@
-"""What the console answers to requests that are not from a browser's own pages."""
+"""What the console answers to requests that are not from its own pages; what a rerun begins with."""
 
 from __future__ import annotations
 
 import urllib.request
+from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
@@ -55,3 +56,28 @@ def test_a_download_of_no_export_is_the_error_of_the_service(served: Served) -> 
     with missing.value as answer:
         assert answer.code == 502
         assert b"ExportNotFoundException" in answer.read()
+
+
+def test_a_rerun_begins_with_new_fixtures(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest((Path(__file__).parent / "conftest.py").read_text())
+    pytester.makepyfile(
+        """
+        import pytest
+
+        made = []
+
+        @pytest.fixture(scope="module")
+        def browser():
+            made.append(len(made) + 1)
+            yield made[-1]
+
+        def test_first(browser):
+            assert browser == 2
+
+        def test_next(browser):
+            assert browser == 2
+        """
+    )
+    ran = pytester.runpytest_inprocess("-p", "no:xdist", "-rR")
+    ran.assert_outcomes(passed=2)
+    ran.stdout.fnmatch_lines(["RERUN *::test_first"])
