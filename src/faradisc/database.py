@@ -187,7 +187,7 @@ class Database:
             execute=self.execute,
             alarm_webhook=settings.alarm_webhook,
         )
-        backend.replicas.scaling = self.other_services.replica_scaling
+        backend.replicas.scaling.service = self.other_services.replica_scaling
         self._sweeper = Sweeper(store, catalog, backend.clock, delay_s=settings.ttl_delay_s)
         self.checks = OnlineCheck(store, backend.clock, backend.backups.storage)
         """Checks of the whole database while it serves requests (`faradisc check --url`)."""
@@ -258,6 +258,7 @@ class Database:
                     **{name: getattr(settings, name) for name in COMMON_SETTINGS},
                     "backups": "memory" if backup_storage is None else backup_storage.kind,
                     "buckets": locations is not None,
+                    "peers": ",".join(sorted(peers or ())),
                     SEVERAL_PLACES: places is not None,
                 },
             )
@@ -314,7 +315,8 @@ class Database:
             peers=peers,
             peer_pause_s=peer_pause_s,
         )
-        catalog.tables.strong.join = StrongReplicas(replicas).join
+        strong = StrongReplicas(store, replicas, catalog.follower.refresh)
+        catalog.tables.strong.join, catalog.tables.strong.stamps = strong.join, strong.stamps
         sizes = CountedSizes(store, catalog.tables.all, clock, settings.size_interval_s)
         await sizes.step()
         rate, seed = settings.conflict_rate, settings.conflict_seed

@@ -69,7 +69,7 @@ class Client:
     def _do(self, key: str, kind: str) -> None:
         value = self._registers.value() if kind.startswith("put") else ABSENT
         expected = self._seen.get(key, ABSENT) if kind == "put if" else ABSENT
-        operation, request = _request(key, kind, value, expected)
+        operation, request = request_of(key, kind, value, expected)
         start_ns = time.monotonic_ns()
         try:
             status, answer = self._connection.call(operation, request)
@@ -82,7 +82,7 @@ class Client:
             self.errors.append(f"{operation} answered {status} {answer}")
             self.history.append(Operation(key, kind, start_ns, None, value, expected))
             return
-        seen = _value(
+        seen = value_of(
             answer.get("Attributes") if operation != "GetItem" and not refused else answer.get("Item")
         )
         if kind == "put if" and not refused and seen != expected:
@@ -105,7 +105,7 @@ def verify(clients: Sequence[Client], name: str) -> list[Operation]:
     return history
 
 
-def _request(key: str, kind: str, value: int, expected: int) -> tuple[str, dict[str, Any]]:
+def request_of(key: str, kind: str, value: int, expected: int) -> tuple[str, dict[str, Any]]:
     """Writes take turns between PutItem and UpdateItem."""
     named: dict[str, Any] = {"TableName": TABLE}
     at = {"Key": {"p": {"S": key}}}
@@ -131,5 +131,5 @@ def _request(key: str, kind: str, value: int, expected: int) -> tuple[str, dict[
     return operation, said
 
 
-def _value(item: dict[str, Any] | None) -> int:
+def value_of(item: dict[str, Any] | None) -> int:
     return int(item["v"]["N"]) if item else ABSENT

@@ -1,8 +1,9 @@
 """A strongly consistent global table over HTTP, in three regions; one is cut off, and the server killed.
 
 What it proves: every item's history is linearizable although its requests go to all regions, with regions
-that are cut off and join again at any time, kills of the server included. A region without a majority answers
-500; a request with that answer, or one that met a write of another region, has no effect or an unknown one.
+that are cut off and join again at any time, kills of a server included; over PostgreSQL with two servers. A
+region without a majority answers 500; a request with that answer, or one that met a write of another region,
+has no effect or an unknown one.
 """
 
 from __future__ import annotations
@@ -66,16 +67,41 @@ def change_links(url: str, kind: str, region: str) -> None:
             ).close()
 
 
+class Servers(Site):
+    """Those that run; a client that has lost its connection takes any of them."""
+
+    def __init__(self, operations: int, chance: random.Random) -> None:
+        super().__init__(operations)
+        self.urls: list[str] = []
+        self._chance = chance
+
+    def find(self, after_life: int) -> tuple[str, int]:
+        _, life = super().find(after_life)
+        return self._chance.choice(self.urls), life
+
+
 @pytest.mark.parametrize("witness", [False, True])
 def test_items_are_linearizable_across_regions(data_dir: Path, witness: bool) -> None:
-    seed, operations = 3 + witness, 3_000
+    run(3 + witness, 3_000, ("--data-dir", str(data_dir)), witness=witness)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("witness", [False, True])
+def test_items_are_linearizable_across_regions_of_two_servers(postgres_dsn: str, witness: bool) -> None:
+    run(5 + witness, 3_000, ("--store", postgres_dsn), witness=witness, count=2)
+
+
+def run(seed: int, operations: int, store: tuple[str, ...], *, witness: bool, count: int = 1) -> None:
+    """Runs the clients at a number of servers, the first of which is killed and started again."""
     chance = random.Random(seed)
-    site, registers = Site(operations), Registers()
+    site, registers = Servers(operations, random.Random(seed)), Registers()
     replicas = (EAST, WEST) if witness else REGIONS
-    options = ("--data-dir", str(data_dir), "--regions", ",".join(REGIONS))
+    options = (*store, "--regions", ",".join(REGIONS))
     clients = [Regional(number, seed, site, registers, replicas) for number in range(CLIENTS)]
     with ExitStack() as servers, ThreadPoolExecutor(CLIENTS) as threads:
-        server = servers.enter_context(Server(*options))
+        started = [servers.enter_context(Server(*options)) for _ in range(count)]
+        site.urls = [each.url for each in started]
+        server = started[0]
         dynamodb = http_client(server.url)
         dynamodb.create_table(TableName=TABLE, **schema("p:S"))
         members: dict[str, Any] = {
@@ -97,6 +123,7 @@ def test_items_are_linearizable_across_regions(data_dir: Path, witness: bool) ->
             if left == operations // 2 // 200 * 200:
                 server.kill()
                 server = servers.enter_context(Server(*options))
+                site.urls[0] = server.url
                 site.moved(server.url)
             if alone is not None:
                 change_links(server.url, "heal", alone)
@@ -104,6 +131,7 @@ def test_items_are_linearizable_across_regions(data_dir: Path, witness: bool) ->
             change_links(server.url, "cut", alone)
         for each in running:
             each.result()
-        server.kill()
+        for each in (server, *started[1:]):
+            each.kill()
     verify(clients, f"regions-{seed}")
     assert any(client.refused for client in clients)

@@ -260,7 +260,7 @@ async def _search(
     consistent = request.get("ConsistentRead", False)
     strong = reading.table.strong
     if consistent and strong is not None:
-        await strong.join(reading.table)
+        await strong.join(reading.table, None)
     limit: int | None = request.get("Limit")
     own_limit = plan.is_list and (limit is None or limit > LIST_PAGE_ITEMS_MAX)
     search = Search(

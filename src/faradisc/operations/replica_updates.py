@@ -34,10 +34,6 @@ _EXISTS: Final = (
     "Failed to create a the new replica of table with name: ‘{}’ because one or more replicas already "
     "existed as tables."
 )
-ON_DEMAND_AT_PEERS: Final = (
-    "A table with provisioned throughput cannot have replicas at other servers: give it the BillingMode "
-    "PAY_PER_REQUEST."
-)
 _IN_USE: Final = "The resource which you are attempting to change is in use."
 _SOURCE: Final = (
     "Replica cannot be deleted because it has acted as a source region for new replica(s) being added to the "
@@ -84,8 +80,8 @@ async def change_replicas(backend: Backend, call: Call, table: Table) -> Table:
         for region in distant:
             await _check_peer(backend, table, region)
     if strong is not None and kind == "Create":
-        if backend.store.shared:
-            raise UnsupportedOperation("MultiRegionConsistency: STRONG needs a store of one server")
+        if backend.store.is_loose:
+            raise UnsupportedOperation("MultiRegionConsistency: STRONG needs a store of one place")
         await check_empty(backend.store, table)
     keys = [await _change_key(backend, table, kind, members) for members in actions]
 
@@ -129,8 +125,6 @@ def _check_region(backend: Backend, table: Table, region: str) -> None:
 
 async def _check_peer(backend: Backend, table: Table, region: str) -> None:
     """Raises ValidationException when the server of another region cannot have a replica of a table."""
-    if not table.state.on_demand:
-        raise ValidationException(ON_DEMAND_AT_PEERS)
     try:
         taken = await backend.replicas.prepare(table.state, region)
     except PeerUnusable as error:
@@ -205,7 +199,7 @@ async def _change_key(backend: Backend, table: Table, kind: str, members: Mappin
 
 def check_scaled(backend: Backend, state: TableState) -> None:
     """Raises ValidationException where the write units of a table or of an index are not scaled."""
-    scaling = backend.replicas.scaling()
+    scaling = backend.replicas.scaling
     if not scaling.is_scaled(state, None, "Write"):
         raise ValidationException("Table write capacity should either be Pay-Per-Request or AutoScaled.")
     if not all(scaling.is_scaled(state, index.name, "Write") for index in state.global_indexes):
@@ -306,8 +300,6 @@ def check_shared(backend: Backend, state: TableState, request: Mapping[str, Any]
     mode = request.get("BillingMode", state.billing_mode)
     if mode != state.billing_mode:
         if mode == "PROVISIONED":
-            if any(replica.region in backend.replicas.peers for replica in group.replicas):
-                raise ValidationException(ON_DEMAND_AT_PEERS)
             check_scaled(backend, state)
         for replica in group.replicas:
             replica.use_mode(mode)
@@ -335,7 +327,7 @@ def _take_own(backend: Backend, state: TableState, own: Replica | None, request:
     def own_reads(throughput: Mapping[str, int], present: int | None, index: str | None) -> int | None:
         reads = throughput.get("ReadCapacityUnits")
         if reads is None or (
-            present is None and not backend.replicas.scaling().is_scaled(state, index, "Read")
+            present is None and not backend.replicas.scaling.is_scaled(state, index, "Read")
         ):
             return present
         return reads

@@ -152,7 +152,7 @@ async def run(call: Call, search: Search) -> dict[str, Any]:
     """Reads one page and returns the answer."""
     strong = search.table.strong
     if search.consistent and strong is not None:
-        await strong.join(search.table)
+        await strong.join(search.table, None)
     page = await read_page(
         search.store,
         search.key_ranges,

@@ -43,6 +43,11 @@ from faradisc.storage.api import Part, Row, Store
 TIME_BYTES = 8
 CURSOR_BYTES_MAX = 14
 """Longest key of a cursor (engine/replication/delivery.py); row keys of items are longer."""
+_ROWS = {
+    b"\x00": "what has arrived from another replica",
+    b"\x01": "what has arrived from another server",
+    b"\x02": "what has arrived at another server",
+}
 _HEAD = Struct(">BHQ")
 _FORMAT = 1
 
@@ -143,10 +148,12 @@ class Replication(Feature):
                     batches.after_ns = max(batches.after_ns, stamp_time(row[1]))
             elif row is not None and row[1] >= change.stamp:
                 raise Superseded
-            if self.shared:
+            if self.shared and change.together is None:  # a copy is checked by the write that it is of
                 # A write that arrives may change the stamp alone; the version of the item does not show that.
                 checked = (change.row_key, 0 if row is None else row[0])
                 batches[self.part_of(change.row_key)].checks.append(checked)
+            for part, row_key, version in change.elsewhere:
+                batches[part].checks.append((row_key, version))
 
     def add(self, batches: CommitBatches, written: WrittenItem, /) -> None:
         change = written.change
@@ -182,10 +189,10 @@ class Replication(Feature):
         def key(data: bytes) -> Fields:
             if len(data) > CURSOR_BYTES_MAX:
                 return row_key(data)
-            kind = Field("cursor", data[:1], "what has arrived from another replica")
+            kind = Field("cursor", data[:1], _ROWS.get(data[:1], "unknown"))
             if data[:1] == b"\x00":
                 return [kind, number("resource", data[1:5]), number("slot", data[5:])]
-            return [kind, Field("table", data[1:-1], "at another server"), number("slot", data[-1:])]
+            return [kind, Field("replica", data[1:-1], "at another server"), number("slot", data[-1:])]
 
         def payload(data: bytes) -> Fields:
             if len(data) <= TIME_BYTES:

@@ -6,10 +6,12 @@ order of regions. A write costs the target what a client's would; when the targe
 waits. A log is trimmed up to where all targets are.
 
 The cursor of a source's slot is a row of the first part of the target's own replication, whose key is shorter
-than any row key, and whose payload is the number of the last entry (8 bytes). Keys:
+than any row key, and whose payload is the number of the last entry (8 bytes). What a target at another server
+has said to have is a row of the source in the same way. Keys:
 
     source in this store      00, resource of its replication (4 bytes), slot (1 byte)
     at another server         01, hash of its region and table id (12 bytes), slot (1 byte)
+    target there              02, hash of its region and when it was added (12 bytes), slot (1 byte)
 """
 
 from __future__ import annotations
@@ -34,8 +36,9 @@ from faradisc.engine.tables.change import Change, CollectionsFull, evaluate
 from faradisc.engine.tables.charging import charge_write, charges_of, note_replicated
 from faradisc.engine.tables.commit import commit_outcomes
 from faradisc.engine.tables.images import read_images
+from faradisc.engine.tables.replicas import Replica
 from faradisc.engine.tables.table import Table
-from faradisc.engine.tables.writes import ROUNDS_MAX
+from faradisc.engine.tables.writes import ROUNDS_MAX, pause_after_conflict
 from faradisc.metrics.metric_store import dimensions
 from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
@@ -44,6 +47,8 @@ from faradisc.storage.api import Batch, Store
 
 ENTRIES_PER_STEP = 100
 """Writes of one commit; each may have an item of 400 KB."""
+ROUNDS_OF_ARRIVALS = 3
+"""Rounds of one commit. After them its cursors are read again: another node may have moved them."""
 _EVERYWHERE = 1 << 62
 """Above the number of every log entry."""
 
@@ -71,7 +76,7 @@ async def apply_arrivals(
     also: returns what is committed with a number of them. charged: whether they use throughput.
     """
     paid = 0 if charged else len(arrivals)
-    for _ in range(ROUNDS_MAX):
+    for _ in range(ROUNDS_OF_ARRIVALS):
         table = table.newest
         replication = replication_of(table)
         if replication is None or table.state.status == "DELETING":
@@ -156,6 +161,18 @@ def distant_origin(link: Link, table_id: str, slots: int) -> Origin:
     return Origin(link, [b"\x01" + digest + bytes([slot]) for slot in range(slots)])
 
 
+def reported_by(replica: Replica, slots: int) -> list[bytes]:
+    """Returns the keys of the rows of a source that say what a replica of another server has got."""
+    digest = sha256(f"{replica.region} {replica.since_ns}".encode()).digest()[:12]
+    return [b"\x02" + digest + bytes([slot]) for slot in range(slots)]
+
+
+async def reported(store: Store, source: Replication, replica: Replica) -> list[int]:
+    """Returns per slot the number of the last entry that a replica of another server has said to have."""
+    rows = await store.get(source.slot_parts[0], reported_by(replica, len(source.slot_parts)))
+    return [0 if row is None else int.from_bytes(row[1], "big") for row in rows]
+
+
 async def positions(store: Store, origin: Origin, into: Replication) -> list[tuple[int, int]]:
     """Returns per slot the number of the last entry that a target has, and the version of its cursor."""
     rows = await store.get(into.slot_parts[0], origin.cursors, for_update=True)
@@ -173,20 +190,20 @@ class ReplicaDelivery:
         """Which slot is the first one of a commit: so that none waits for ever."""
 
     async def step(
-        self, table: Table, targets: Sequence[Table | None], elsewhere: Sequence[Sequence[int]] = ()
+        self, table: Table, targets: Sequence[Table | None], elsewhere: Sequence[Replica] = ()
     ) -> bool:
         """Delivers some of what a replica has written; returns False if nothing could be done.
 
-        targets: the other replicas; None for one that does not exist yet. elsewhere: per slot what each
-        replica of another server has got.
+        targets: the other replicas here; None for one that does not exist yet. elsewhere: those of other
+        servers.
         """
         source = replication_of(table)
         if source is None or not any(source.pending):
             return False
         busy = False
         reached = [_EVERYWHERE] * len(source.slot_parts)
-        for has in elsewhere:
-            reached = list(map(min, reached, has))
+        for replica in elsewhere:
+            reached = list(map(min, reached, await reported(self._store, source, replica)))
         for target in targets:
             into = None if target is None else replication_of(target)
             if target is None or into is None:
@@ -218,27 +235,45 @@ class ReplicaDelivery:
         origin = _local(source, (table.state.region, target.state.region))
         return [number for number, _ in await positions(self._store, origin, into)]
 
-    async def catch_up(self, table: Table, target: Table) -> bool:
-        """Delivers all that a replica has written to another one, at once and without asking for throughput;
-        returns False if something is left."""
+    async def catch_up(self, table: Table, target: Table, keys: Sequence[Item] | None) -> bool:
+        """Delivers what a replica has written to another one, at once and without asking for throughput;
+        returns False if something is left.
+
+        keys: of the items that are wanted, which other items of their slots come with; None: all.
+        """
         source, into = replication_of(table), replication_of(target)
-        if source is None or into is None or not any(source.pending):
+        if source is None or into is None:
+            return True
+        parts, row_key = source.slot_parts, table.placement.row_key
+        wanted = set(parts) if keys is None else {source.part_of(row_key(key)) for key in keys}
+        slots = [slot for slot, part in enumerate(parts) if part in wanted and source.pending[slot]]
+        if not slots:
             return True
         origin = _local(source, (table.state.region, target.state.region))
-        for _ in range(ROUNDS_MAX * len(source.slot_parts)):  # another node may deliver the same entries
-            for slot, (after, _) in enumerate(await positions(self._store, origin, into)):
-                if source.pending[slot] and await self._store.log(source.slot_parts[slot], after, 1):
+        vain = 0
+        while vain < ROUNDS_MAX:
+            at = [number for number, _ in await positions(self._store, origin, into)]
+            for slot in slots:
+                if await self._store.log(parts[slot], at[slot], 1):
                     break
             else:
                 return True
-            await self._pass(source, table, target, into, urgent=True)
+            if at == await self._pass(source, table, target, into, urgent=slots):
+                await pause_after_conflict(vain)  # another node delivers the same entries
+                vain += 1
         return False
 
     async def _pass(
-        self, source: Replication, table: Table, target: Table, into: Replication, *, urgent: bool = False
+        self,
+        source: Replication,
+        table: Table,
+        target: Table,
+        into: Replication,
+        *,
+        urgent: Sequence[int] | None = None,
     ) -> list[int]:
         """Applies the next entries of a replica to another one; returns per slot the number of the last one
-        that it has. urgent: without delay, and without asking for throughput."""
+        that it has. urgent: only those of some slots, without delay, and without asking for throughput."""
         origin = _local(source, (table.state.region, target.state.region))
         async with self._passing.setdefault((source.resource, into.resource), asyncio.Lock()):
             at = await positions(self._store, origin, into)
@@ -247,10 +282,10 @@ class ReplicaDelivery:
             self._turn += 1
             for slot in ((self._turn + each) % slots for each in range(slots)):
                 room = ENTRIES_PER_STEP - len(entries)
-                if source.pending[slot] and room:
+                if source.pending[slot] and room and (urgent is None or slot in urgent):
                     found = await self._store.log(source.slot_parts[slot], at[slot][0], room)
-                    entries += self.due(origin.link, slot, found, urgent=urgent)
-            done = await self.apply(target, origin, at, entries, urgent=urgent)
+                    entries += self.due(origin.link, slot, found, urgent=urgent is not None)
+            done = await self.apply(target, origin, at, entries, urgent=urgent is not None)
         traffic = self.links.of(table.arn, origin.link)
         traffic.delivered += len(done.late_ms)
         traffic.superseded += done.superseded

@@ -12,39 +12,71 @@ added or removed does not count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from faradisc.engine.derived.replication import replication_of
 from faradisc.engine.replication.group import Replicas
 from faradisc.engine.tables.replicas import ReplicaGroup
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table import StampCheck, Table
 from faradisc.errors import InternalServerError
+from faradisc.model.values.attribute import Item
+from faradisc.storage.api import Store
+
+REGIONS = 3
+"""Of a strongly consistent table, with a witness."""
 
 
 class StrongReplicas:
-    def __init__(self, replicas: Replicas) -> None:
+    def __init__(self, store: Store, replicas: Replicas, refresh: Callable[[], Awaitable[object]]) -> None:
+        """refresh: takes over what other nodes have changed in tables."""
+        self._store = store
         self._replicas = replicas
+        self._refresh = refresh
 
-    async def join(self, table: Table) -> Sequence[Table]:
-        """Returns the other replicas that a replica reaches, once it has all that was acknowledged elsewhere.
-
-        Raises InternalServerError without a majority.
-        """
+    def _members(self, table: Table) -> tuple[list[str], dict[str, Table]]:
+        """Returns the regions that take part, and all replicas. One of them knows it first when the last
+        region takes part."""
         state = table.newest.state
-        group = ReplicaGroup.of(state)
-        if group is None:
-            return ()
-        copies = self._replicas.copies(state, group)
-        own = copies.pop(state.region, None)
+        own = ReplicaGroup.of(state)
+        copies = {} if own is None else self._replicas.copies(state, own)
+        known = [replication for copy in copies.values() if (replication := replication_of(copy)) is not None]
+        if not known:
+            return [], {}
+        group = max((each.group for each in known), key=lambda group: group.rank)
         members = [each.region for each in group.replicas if each.status in ("ACTIVE", "UPDATING")]
-        if own is None or state.region not in members or len(members) + len(group.witnesses) < 3:
+        return [*members, *group.witnesses], copies
+
+    async def stamps(self, table: Table, keys: Sequence[Item]) -> list[list[StampCheck]]:
+        """Returns the stamps of items in all other replicas, in the order of the keys."""
+        found: list[list[StampCheck]] = [[] for _ in keys]
+        for region, copy in self._members(table)[1].items():
+            replication = replication_of(copy)
+            if replication is None or region == table.state.region:
+                continue
+            row_keys = [copy.placement.row_key(key) for key in keys]
+            rows = await replication.stamps(self._store, row_keys)
+            for of_item, row_key, row in zip(found, row_keys, rows, strict=True):
+                of_item.append((replication.part_of(row_key), row_key, 0 if row is None else row[0]))
+        return found
+
+    async def join(self, table: Table, keys: Sequence[Item] | None) -> Sequence[Table]:
+        """Returns the other replicas that a replica reaches, once it has all that was acknowledged elsewhere
+        of the items with these keys; None: of all. Raises InternalServerError without a majority.
+        """
+        region = table.state.region
+        members, copies = self._members(table)
+        if len(members) < REGIONS and self._store.shared:
+            await self._refresh()  # another node may have seen the last region take part
+            members, copies = self._members(table)
+        own = copies.pop(region, None)
+        if own is None or region not in members or len(members) < REGIONS:
             return ()
         links = self._replicas.links
         await links.follow()
-        others = [region for region in (*members, *group.witnesses) if region != state.region]
-        reached = [region for region in others if not links.is_cut((state.region, region))]
+        reached = [each for each in members if each != region and not links.is_cut((region, each))]
         if not reached:
             raise InternalServerError
         for copy in copies.values():
-            if not await self._replicas.delivery.catch_up(copy, own):
+            if not await self._replicas.delivery.catch_up(copy, own, keys):
                 raise InternalServerError
-        return [copies[region] for region in reached if region in copies and region in members]
+        return [copies[each] for each in reached if each in copies]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
 from faradisc.engine.tables.indexes import EntryChange, entry_change
-from faradisc.engine.tables.table import Table
+from faradisc.engine.tables.table import StampCheck, Table
 from faradisc.errors import (
     EMPTY_NAME,
     ConditionalCheckFailedException,
@@ -79,6 +79,8 @@ class Change:
     """The region of the write of the same commit that it copies into another replica (strong.py)."""
     reached: int | None = None
     """How many replicas its commit changes too; None: it is no write of a strongly consistent replica."""
+    elsewhere: Sequence[StampCheck] = ()
+    """The stamps that the item must have in other replicas: these write meanwhile, on a shared store."""
     in_insights: bool = True
     """Whether Contributor Insights count it; they do not count PartiQL."""
     part: bytes = field(init=False)

@@ -119,7 +119,7 @@ async def read_and_charge(
     in_insights: whether Contributor Insights count the read; they do not count PartiQL.
     """
     if consistent and table.strong is not None:
-        await table.strong.join(table)
+        await table.strong.join(table, [key])
     row_key = table.placement.row_key(key)
     part = table.placement.part_of(row_key)
     (row,) = await store.get(part, (row_key,), stale_ok=not consistent, epoch=table.epoch)
@@ -147,7 +147,7 @@ async def read_records(
     store: or what an eventually consistent read sees (late.py).
     """
     if consistent and table.strong is not None:
-        await table.strong.join(table)
+        await table.strong.join(table, keys)
     placement = table.placement
     row_keys = [placement.row_key(key) for key in keys]
     by_part: dict[bytes, list[int]] = {}

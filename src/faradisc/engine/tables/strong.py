@@ -11,6 +11,10 @@ An example, three regions A, B and C, of which A does not reach C:
     commit of A   item in A, item in B, log entry of A for C
     read in C     cut from A, and reaches B: gets the entry, which B has as well, before it reads
 
+On a shared store another server can write between any two calls. So the stamps of the items in all other
+replicas are read before their logs are looked at, and the commit checks them: a write that came between, also
+one that does not reach this region, is a conflict, after which all is done again.
+
 Who is reached, and how a region catches up, is in engine/replication/strong.py.
 """
 
@@ -26,17 +30,24 @@ from faradisc.engine.tables.table import Strong, Table, Written
 from faradisc.errors import ReplicatedWriteConflictException
 from faradisc.storage.api import Store
 
-Reached = dict[Table, Sequence[Table]]
-"""The replicas that a commit of a table's writes changes too."""
+Reached = dict[str, Sequence[Table]]
+"""By table id: the replicas that a commit of a table's writes changes too."""
 
 
-async def reached_by(changes: Sequence[Change]) -> Reached:
-    """Returns the other replicas for every table that is strongly consistent, which has everything that was
-    acknowledged elsewhere then. Raises InternalServerError without a majority."""
+async def reached_by(store: Store, changes: Sequence[Change]) -> Reached:
+    """Returns the other replicas for every table that is strongly consistent, which has everything of the
+    items that was acknowledged elsewhere then. Raises InternalServerError without a majority."""
     reached: Reached = {}
     for table in {change.table for change in changes}:
-        if table.strong is not None:
-            reached[table] = await table.strong.join(table)
+        if table.strong is None:
+            continue
+        of_table = [change for change in changes if change.table is table]
+        keys = [change.key for change in of_table]
+        if store.shared:
+            stamps = await table.strong.stamps(table, keys)
+            for change, elsewhere in zip(of_table, stamps, strict=True):
+                change.elsewhere = elsewhere
+        reached[table.state.table_id] = await table.strong.join(table, keys)
     return reached
 
 
@@ -44,7 +55,7 @@ async def copies_of(store: Store, outcomes: Sequence[Outcome], reached: Reached)
     """Returns what the changes do in the other replicas. Their units are taken there, without asking."""
     changes = []
     for outcome in outcomes:
-        change, others = outcome.change, reached.get(outcome.change.table, ())
+        change, others = outcome.change, reached.get(outcome.change.table.state.table_id, ())
         change.reached = len(others)
         if outcome.new_record == outcome.old.record:
             continue
@@ -62,20 +73,24 @@ async def copies_of(store: Store, outcomes: Sequence[Outcome], reached: Reached)
 
 
 @contextmanager
-def writing(changes: Sequence[Change]) -> Iterator[None]:
-    """Raises ReplicatedWriteConflictException while another region writes one of the items."""
+def writing(changes: Sequence[Change]) -> Iterator[Sequence[Written]]:
+    """Returns the items of strongly consistent tables, in no region's own terms.
+
+    Raises ReplicatedWriteConflictException while another region writes one of them at this server.
+    """
     held: list[tuple[Strong, Written]] = []
     try:
         for change in changes:
             strong, state = change.table.strong, change.table.state
             if strong is not None:
-                item = (state.account, state.name, change.table.named_placement.row_key(change.key))
+                of_table = f"{state.account} {state.name}".encode()
+                item = (of_table, change.table.named_placement.row_key(change.key))
                 regions = strong.writing.setdefault(item, [])
                 held.append((strong, item))
                 regions.append(state.region)
                 if regions[0] != state.region:
                     raise ReplicatedWriteConflictException
-        yield
+        yield [item for _, item in held]
     finally:
         for strong, item in held:
             strong.writing[item].pop()

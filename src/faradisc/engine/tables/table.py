@@ -13,19 +13,25 @@ from faradisc.engine.tables.state import IndexState, TableState
 from faradisc.engine.throughput.meter import Provision, TableMeter
 from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.model.codec.keyspace import parts_of
+from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Batch
 
-Written = tuple[str, str, bytes]
+Written = tuple[bytes, bytes]
 """Account and table, and the row key of an item with the values of its key."""
+StampCheck = tuple[bytes, bytes, int]
+"""Part, row key and version of the stamp of an item in another replica."""
 
 
 class Strong:
     """How strongly consistent replicas reach each other; of one catalog."""
 
     def __init__(self) -> None:
-        self.join: Callable[[Table], Awaitable[Sequence[Table]]]
-        """Returns the other replicas that a replica reaches, once it has all that was acknowledged elsewhere.
-        Raises InternalServerError without a majority. Set by the database (engine/replication/strong.py)."""
+        self.join: Callable[[Table, Sequence[Item] | None], Awaitable[Sequence[Table]]]
+        """Returns the other replicas that a replica reaches, once it has all that was acknowledged elsewhere
+        of the items with some keys; None: of all. Raises InternalServerError without a majority. Set by the
+        database (engine/replication/strong.py)."""
+        self.stamps: Callable[[Table, Sequence[Item]], Awaitable[list[list[StampCheck]]]]
+        """Returns the stamps of items in all other replicas, in the order of the keys. Set likewise."""
         self.writing: dict[Written, list[str]] = {}
         """The regions of the writes of an item that have not ended; all are of the first one's region, but
         those that are being refused."""

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 from faradisc.capacity.throttle import Throttle, Throttled
 from faradisc.engine.tables.change import Change, ConditionFailed, Image, Outcome, evaluate
@@ -92,11 +93,12 @@ async def apply_batch(
     locked: their items are locked already.
     Returns an answer per change, in order. Raises what `apply_change` raises, except Throttled.
     """
-    if any(change.table.strong is not None for change in changes):
-        # Without locks: a region that catches up takes those of the items that it gets.
-        with writing(changes):
-            return await _apply_batch(store, changes)
     locks = changes[0].table.locks
+    if any(change.table.strong is not None for change in changes):
+        # Not the locks of the rows: a region that catches up takes those of the items that it gets.
+        with writing(changes) as items:
+            async with nullcontext() if locks is None else locks.held(items):
+                return await _apply_batch(store, changes)
     if locks is not None and not locked:
         async with locks.held([change.location for change in changes]):
             return await apply_batch(store, changes, locked=True)
@@ -106,7 +108,7 @@ async def apply_batch(
 async def _apply_batch(store: Store, changes: Sequence[Change]) -> list[Outcome | Throttle]:
     answers: list[Outcome | Throttle] = []
     for attempt in range(ROUNDS_MAX):
-        reached = await reached_by(changes)
+        reached = await reached_by(store, changes)
         images = await read_images(store, changes)
         try:
             outcomes = [evaluate(change, old) for change, old in zip(changes, images, strict=True)]
