@@ -64,6 +64,8 @@ class DatabaseJobs:
                 self._catalog.follower.refresh,  # last, so that the tables of all tasks are known
             )
             leased = [cluster.leased(job) for job in leased]
+            if backend.replicas.peers:
+                own.append(Job("other regions", backend.replicas.look_at_peers))
         self._keeping_up = Workers(jobs_of_nodes)
         self._workers = Workers([*jobs_of_nodes, *own, *leased])
 

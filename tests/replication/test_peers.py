@@ -452,12 +452,7 @@ def test_a_question_that_does_not_fit(servers: Servers, question: dict[str, Any]
 
 
 def test_what_replicas_at_other_servers_cannot_be(servers: Servers) -> None:
-    provisioned = {"ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}}
     servers.create()
-    servers.clients[US].update_table(TableName=TABLE, BillingMode="PROVISIONED", **provisioned)
-    with refused("A table with provisioned throughput cannot have replicas at other servers"):
-        servers.update(US, Create={"RegionName": EU})
-    servers.clients[US].update_table(TableName=TABLE, BillingMode="PAY_PER_REQUEST")
     with refused("STRONG needs all of its regions at one server"):
         servers.clients[US].update_table(
             TableName=TABLE,
@@ -465,9 +460,6 @@ def test_what_replicas_at_other_servers_cannot_be(servers: Servers) -> None:
             MultiRegionConsistency="STRONG",
             GlobalTableWitnessUpdates=[{"Create": {"RegionName": "us-east-2"}}],
         )
-    servers.update(US, Create={"RegionName": EU})
-    with refused("A table with provisioned throughput cannot have replicas at other servers"):
-        servers.clients[US].update_table(TableName=TABLE, BillingMode="PROVISIONED", **provisioned)
 
 
 # --- Crashes -------------------------------------------------------------------------------------------

@@ -36,7 +36,11 @@ def provisioned(regions: Regions, read: int = 5, write: int = 10) -> None:
 
 
 def scale(regions: Regions, *kinds: str, direction: str = "Write") -> None:
-    scaling = regions.local.client("application-autoscaling", US, config=CONFIG)
+    register(regions.local.client("application-autoscaling", US, config=CONFIG), *kinds, direction=direction)
+
+
+def register(scaling: Any, *kinds: str, direction: str) -> None:
+    """scaling: a client of Application Auto Scaling."""
     for kind in kinds or ("table", "index"):
         names = {
             "ServiceNamespace": "dynamodb",

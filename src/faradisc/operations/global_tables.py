@@ -84,7 +84,7 @@ async def update_table_replica_auto_scaling(backend: Backend, call: Call) -> dic
                 table.name,
                 "Parameters 'ScalingPolicyUpdate' are required unless auto scaling is being disabled.",
             )
-    scaling = backend.replicas.scaling()
+    scaling = backend.replicas.scaling
     for region, index, direction, settings in updates:
         try:
             await scaling.update(table.state, region, index, direction, settings)
@@ -129,7 +129,7 @@ def _replica(backend: Backend, call: Call) -> tuple[Table, ReplicaGroup]:
 
 def _describe_scaling(backend: Backend, table: Table, group: ReplicaGroup) -> dict[str, Any]:
     state = table.state
-    scaling = None if state.on_demand else backend.replicas.scaling()
+    scaling = None if state.on_demand else backend.replicas.scaling
 
     def settings(region: str, index: str | None, before: str) -> dict[str, Any]:
         if scaling is None:

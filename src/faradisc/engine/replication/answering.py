@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -13,15 +14,17 @@ import orjson
 from faradisc.clock import Clock
 from faradisc.engine.derived.replication import Replication, replication_of
 from faradisc.engine.jobs.walk import WalkPosition
-from faradisc.engine.replication.delivery import note_latency
+from faradisc.engine.replication.delivery import note_latency, reported, reported_by
 from faradisc.engine.replication.filling import page_after
 from faradisc.engine.replication.links import Links
 from faradisc.engine.replication.peers import PEER_FORMAT, Peers, PeerUnusable
+from faradisc.engine.replication.scaling import ReplicaScaling
 from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.state import REPLICATION, TableState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
-from faradisc.storage.api import Store
+from faradisc.errors import ResourceInUseException, ResourceNotFoundException, ValidationException
+from faradisc.storage.api import Batch, Store
 
 ANSWER_BYTES = 2 << 20
 """Of log entries, after which an answer ends."""
@@ -42,17 +45,22 @@ class PeerAnswers:
         peers: Peers,
         regions: Sequence[str],
         *,
+        scaling: ReplicaScaling,
         table_at: Callable[[str, str, str], Table | None],
         replicas: Callable[[], Iterable[tuple[Table, Replication]]],
+        failed: Callable[[Table, str, str], Awaitable[None]],
     ) -> None:
-        """regions: of this server. table_at: returns the table of a region, an account and a name."""
+        """regions: of this server. table_at: returns the table of a region, an account and a name. failed:
+        notes in the group of a table why the replica of a region could not be created."""
         self._store = store
         self._clock = clock
         self._links = links
         self._peers = peers
         self._regions = regions
+        self._scaling = scaling
         self._table_at = table_at
         self._replicas = replicas
+        self._failed = failed
 
     async def answer(self, question: Mapping[str, Any]) -> Answer:
         """Raises PeerUnusable."""
@@ -64,14 +72,21 @@ class PeerAnswers:
             if prepared is not None:
                 taken = self._table_at(region, prepared["account"], prepared["table"])
                 return {**answer, "taken": taken is not None}
+            scale = question.get("scale")
+            if scale is not None:
+                return {**answer, **await self._scale(region, scale)}
             for to, account, table, since_ns, text in question["refused"]:
                 if to in self._peers:
-                    self._peers.by_region[to].failures[account, table] = (since_ns, text)
-            tables = [_shown(table.state) for table in self._tables_of(region, asking)]
+                    await self._note_failure(self._table_at(region, account, table), to, since_ns, text)
+            tables = [
+                {**_shown(table.state), "scaling": self._scaling.shown(table.state)}
+                for table in self._tables_of(region, asking)
+            ]
             answer["tag"] = sha256(orjson.dumps(tables)).hexdigest()
             if question["tag"] != answer["tag"]:
                 answer["tables"] = tables
             answer["entries"] = entries = []
+            await self._links.follow()
             room = ANSWER_BYTES
             for number, pull in enumerate(question["pulls"]):
                 found = await self._entries(region, pull, room)
@@ -110,6 +125,17 @@ class PeerAnswers:
             if table.state.region == region and any(replication.group.find(each) for each in asking)
         ]
 
+    async def _scale(self, region: str, wanted: Mapping[str, Any]) -> Answer:
+        """Changes the auto scaling of a replica here; returns it, or why it cannot be changed."""
+        table = self._table_at(region, wanted["account"], wanted["table"])
+        if table is None or replication_of(table) is None:
+            return {"text": f"Replica not found: {region}"}
+        try:
+            await self._scaling.update(table.state, region, *wanted["change"])
+        except ValidationException as error:
+            return {"text": error.message}
+        return {"scaling": self._scaling.shown(table.state)}
+
     async def _entries(self, region: str, pull: Mapping[str, Any], room: int) -> list[tuple[int, int, bytes]]:
         """Notes what has arrived of one table; returns slot, number and entry of what is next."""
         table = self._table_at(region, pull["account"], pull["table"])
@@ -123,7 +149,9 @@ class PeerAnswers:
         if replica is None or replica.since_ns != pull["since"] or self._links.is_cut((region, to)):
             return []
         has: list[int] = pull["has"]
-        self._peers.by_region[to].has[source.resource] = (replica.since_ns, has)
+        if has != await reported(self._store, source, replica):
+            puts = zip(reported_by(replica, len(has)), (each.to_bytes(8, "big") for each in has), strict=True)
+            await self._store.commit([Batch(source.slot_parts[0], puts=list(puts))], durable=False)
         traffic = self._links.of(table.arn, (region, to))
         traffic.delivered += pull["delivered"]
         traffic.superseded += pull["superseded"]
@@ -140,6 +168,15 @@ class PeerAnswers:
                 found.append((slot, number, entry))
                 room -= len(entry)
         return found
+
+    async def _note_failure(self, table: Table | None, region: str, since_ns: int, text: str) -> None:
+        group = None if table is None else ReplicaGroup.of(table.state)
+        replica = None if group is None else group.find(region)
+        if table is None or replica is None or replica.since_ns != since_ns:
+            return
+        if replica.status == "CREATING":
+            with suppress(ResourceNotFoundException, ResourceInUseException):  # it says so again
+                await self._failed(table, region, text)
 
     async def _page(self, region: str, fill: Mapping[str, Any]) -> Answer | None:
         table = self._table_at(region, fill["account"], fill["table"])

@@ -6,9 +6,9 @@ stamp of its last writer, or the time 0, so whatever arrives later is right.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 from faradisc.engine.backups.definitions import restored_definition
 from faradisc.engine.derived.replication import replication_of
@@ -17,6 +17,7 @@ from faradisc.engine.jobs.walk import Walk
 from faradisc.engine.replication.delivery import apply_arrivals
 from faradisc.engine.replication.filling import FillPage, arrivals_of, page_after
 from faradisc.engine.replication.peers import Peers, WantedPage
+from faradisc.engine.replication.scaling import ReplicaScaling
 from faradisc.engine.sealing.sealer import KeyDenied
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.replicas import Replica, ReplicaGroup
@@ -37,24 +38,6 @@ OWNER = "replica"
 VIEW_TYPE = "NEW_AND_OLD_IMAGES"
 
 
-class ReplicaScaling(Protocol):
-    """Auto scaling of replicas, which is another service (services/autoscaling/replicas.py)."""
-
-    def is_scaled(self, table: TableState, index: str | None, direction: str) -> bool:
-        """Whether the units of a table (None) or global index are scaled. direction: Read or Write."""
-
-    def describe(self, table: TableState, region: str, index: str | None, direction: str) -> dict[str, Any]:
-        """Returns AutoScalingSettingsDescription of one replica."""
-
-    async def update(
-        self, table: TableState, region: str, index: str | None, direction: str, settings: Mapping[str, Any]
-    ) -> None:
-        """Applies AutoScalingSettingsUpdate to one replica. Raises ValidationException."""
-
-    async def give(self, table: TableState, replica: Replica) -> None:
-        """Gives a new replica the scaling of a table, but not of what the replica has of its own."""
-
-
 class NewReplicas:
     """Of one database."""
 
@@ -64,7 +47,7 @@ class NewReplicas:
         catalog: Catalog,
         encryption: Encryption,
         peers: Peers,
-        scaling: Callable[[], ReplicaScaling],
+        scaling: ReplicaScaling,
     ) -> None:
         self._store = store
         self._catalog = catalog
@@ -95,8 +78,6 @@ class NewReplicas:
             index.on_demand_maximum = [own or index.on_demand_maximum[0], index.on_demand_maximum[1]]
             reads = replica.index_read_units.get(index.name)
             index.throughput.read_units = reads or index.throughput.read_units
-        if not state.on_demand:
-            await self._scaling().give(state, replica)
         try:
             if encrypted:
                 key = {"Enabled": True, "SSEType": "KMS"}
@@ -128,6 +109,9 @@ class NewReplicas:
             return False
         walk = await Walk.load(self._store, into.job, into.resource, parts)
         if walk.is_complete:
+            replica, of = group.find(target.state.region), distant if source is None else source.state
+            if replica is not None and of is not None:
+                await self._scaling.give(of, target.state, replica)
             await self._catalog.filled(target, also=walk.end)
             return True
         page: FillPage | None = None

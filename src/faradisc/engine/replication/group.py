@@ -23,11 +23,12 @@ from faradisc.clock import Clock
 from faradisc.engine.derived.replication import Replication
 from faradisc.engine.encryption.encryption import Encryption
 from faradisc.engine.replication.answering import PeerAnswers
-from faradisc.engine.replication.creating import OWNER, NewReplicas, ReplicaScaling
-from faradisc.engine.replication.delivery import ReplicaDelivery, waiting
+from faradisc.engine.replication.creating import OWNER, NewReplicas
+from faradisc.engine.replication.delivery import ReplicaDelivery, reported, waiting
 from faradisc.engine.replication.links import Links
 from faradisc.engine.replication.peers import PeerClient, Peers
 from faradisc.engine.replication.pulling import PeerPulls, check_fitting, greeting
+from faradisc.engine.replication.scaling import ReplicaScaling
 from faradisc.engine.replication.sharing import share_settings
 from faradisc.engine.replication.tombstones import Tombstones
 from faradisc.engine.sealing.sealer import KeyDenied
@@ -49,9 +50,6 @@ PEER_PAUSE_S = 0.25
 
 class Replicas:
     """All global tables of a database."""
-
-    scaling: Callable[[], ReplicaScaling]
-    """Set by the database, which creates that service when it is first needed."""
 
     def __init__(
         self,
@@ -75,13 +73,22 @@ class Replicas:
         self.links = links
         self.own_regions = regions
         self.peers = Peers(clock, peers or {})
-        self._new = NewReplicas(store, catalog, encryption, self.peers, self._scaling)
+        self.scaling = ReplicaScaling(self.peers, self._ask)
+        self._new = NewReplicas(store, catalog, encryption, self.peers, self.scaling)
 
         def replicas() -> list[tuple[Table, Replication]]:
             return list(catalog.tables.background_index.having(Replication))
 
         self.answers = PeerAnswers(
-            store, clock, links, self.peers, regions, table_at=self._table_at, replicas=replicas
+            store,
+            clock,
+            links,
+            self.peers,
+            regions,
+            scaling=self.scaling,
+            table_at=self._table_at,
+            replicas=replicas,
+            failed=self._failed,
         )
         self.pulls = PeerPulls(
             store,
@@ -93,9 +100,6 @@ class Replicas:
             table_at=self._table_at,
             replicas=replicas,
         )
-
-    def _scaling(self) -> ReplicaScaling:
-        return self.scaling()
 
     @property
     def regions(self) -> tuple[str, ...]:
@@ -113,11 +117,15 @@ class Replicas:
     async def prepare(self, state: TableState, region: str) -> bool:
         """Asks the server of another region whether it can have a replica of a table; returns whether it has
         a table of that name. Raises PeerUnusable."""
-        peer, asked_ns = self.peers.by_region[region], self._clock.now_ns()
-        prepared = {"account": state.account, "table": state.name}
-        answer = await peer.ask({**greeting(self.own_regions, region), "prepare": prepared})
-        check_fitting(peer, answer, asked_ns, self._clock.now_ns())
+        answer = await self._ask(region, {"prepare": {"account": state.account, "table": state.name}})
         return bool(answer.get("taken"))
+
+    async def _ask(self, region: str, question: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Asks the server of another region at once. Raises PeerUnusable."""
+        peer, asked_ns = self.peers.by_region[region], self._clock.now_ns()
+        answer = await peer.ask({**greeting(self.own_regions, region), **question})
+        check_fitting(peer, answer, asked_ns, self._clock.now_ns())
+        return answer
 
     def copies(self, state: TableState, group: ReplicaGroup) -> dict[str, Table]:
         """Returns the replicas that exist at this server, by region."""
@@ -169,15 +177,17 @@ class Replicas:
                     for each in receiving
                     if each.region not in self.peers
                 ]
-                elsewhere = [
-                    self.peers.has(replication.resource, each, len(replication.slot_parts))
-                    for each in receiving
-                    if each.region in self.peers
-                ]
+                elsewhere = [each for each in receiving if each.region in self.peers]
                 busy = await self.delivery.step(table.newest, targets, elsewhere) or busy
                 if self.peers.is_quiet(table.state, replication.group):
                     busy = await self._tombstones.step(table, replication, copies.values()) or busy
         return busy
+
+    async def look_at_peers(self) -> bool:
+        """Keeps up with what the peers show, where another node of a shared store replicates. Never returns
+        True: another step has nothing to do."""
+        await self.pulls.look()
+        return False
 
     async def spread(self, table: Table) -> None:
         """Gives the others at once what a request has changed in a replica."""
@@ -241,7 +251,7 @@ class Replicas:
                 sealed = table.state.sealing is not None and table.state.sealing.enabled
                 text = await self._new.create(table.state, replica, encrypted=sealed)
                 if text:
-                    await self._change(table, replica.region, _failed(text))
+                    await self._failed(table, replica.region, text)
             elif copy.state.owner_job == OWNER:
                 return await self._new.fill(copies, copy)
             else:
@@ -269,6 +279,12 @@ class Replicas:
             return False
 
         await self._catalog.update(table, changed, while_in_use=True)
+
+    async def _failed(self, table: Table, region: str, text: str) -> None:
+        def change(group: ReplicaGroup, replica: Replica) -> None:
+            replica.status, replica.text = "CREATION_FAILED", text
+
+        await self._change(table, region, change)
 
     # --- Replicas at other servers ---------------------------------------------------------------
 
@@ -300,12 +316,8 @@ class Replicas:
         return busy
 
     async def _look(self, table: Table, group: ReplicaGroup, replica: Replica) -> bool:
-        """Takes over what a peer could not do, or has removed; returns whether there was something."""
+        """Takes over what a peer has removed; returns whether there was something."""
         region = replica.region
-        since_ns, text = self.peers.by_region[region].failures.get((table.state.account, table.name), (0, ""))
-        if replica.status == "CREATING" and since_ns == replica.since_ns:
-            await self._change(table, region, _failed(text))
-            return True
         if replica.status in ("CREATING", "CREATION_FAILED"):
             return False
         if self.peers.is_gone(table.state, group, region):
@@ -338,7 +350,7 @@ class Replicas:
                     continue
                 link = (table.state.region, region)
                 if copy is None:
-                    has = self.peers.has(replication.resource, replica, len(replication.slot_parts))
+                    has = await reported(self._store, replication, replica)
                 else:
                     has = await self.delivery.has(table, copy)
                 count, oldest_ns = await waiting(self._store, replication, has)
@@ -384,13 +396,6 @@ def _active(state: TableState | None) -> GroupChange:
         replica.status = "ACTIVE"
         if state is not None and state.sealing is not None and state.sealing.enabled:
             replica.key_arn = state.sealing.key_arn
-
-    return change
-
-
-def _failed(text: str) -> GroupChange:
-    def change(group: ReplicaGroup, replica: Replica) -> None:
-        replica.status, replica.text = "CREATION_FAILED", text
 
     return change
 

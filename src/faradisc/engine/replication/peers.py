@@ -10,7 +10,9 @@ PEER_FORMAT; the question has the regions, the answer the time: servers that do 
     answering.py  answers the questions of a peer
     pulling.py    asks, and applies what has come
 
-Nothing of it is stored but the cursors of what has arrived: after a start the peers are asked again.
+Nothing of it is stored but what has arrived, here and there (delivery.py); after a start the peers are asked
+again. Of several nodes over one store the one with the lease of the replication asks for entries and pages,
+and the others look at what the peers show. Any of them answers.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any, Protocol
 from faradisc.clock import Clock
 from faradisc.engine.jobs.walk import WalkPosition
 from faradisc.engine.replication.filling import FillPage
-from faradisc.engine.tables.replicas import Replica, ReplicaGroup
+from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.state import TableState
 
 PEER_FORMAT = 1
@@ -85,14 +87,12 @@ class PeerRegion:
     """Its replicas, as they were last seen."""
     encrypted: set[PeerTable] = field(default_factory=set)
     """Those that have a key of their own."""
+    scaling: dict[PeerTable, list[tuple[str | None, str, dict[str, Any]]]] = field(default_factory=dict)
+    """How their provisioned units are scaled (scaling.py)."""
     lists: int = 0
     """How many lists have come."""
     missing: dict[tuple[PeerTable, str], int] = field(default_factory=dict)
     """By table and group: how many lists had come when it was first found to be missing."""
-    failures: dict[PeerTable, tuple[int, str]] = field(default_factory=dict)
-    """Which replicas it cannot create: when each was added, and why."""
-    has: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
-    """By resource of a replication here: when the peer's replica was added, and what it has got per slot."""
     idle: set[PeerTable] = field(default_factory=set)
     """Tables of which the last answer had everything."""
     wanted: WantedPage | None = None
@@ -154,11 +154,6 @@ class Peers:
             peer.missing.pop(noted, None)
             return False
         return peer.lists >= peer.missing.setdefault(noted, peer.lists) + LISTS_MISSING
-
-    def has(self, resource: int, replica: Replica, slots: int) -> list[int]:
-        """Returns what the replica of a peer has got of a replication here, per slot."""
-        since_ns, numbers = self.by_region[replica.region].has.get(resource, (0, []))
-        return numbers if since_ns == replica.since_ns and len(numbers) == slots else [0] * slots
 
     def is_quiet(self, state: TableState, group: ReplicaGroup) -> bool:
         """Whether every write of other servers that is older than a day has arrived."""

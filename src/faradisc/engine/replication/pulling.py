@@ -49,7 +49,9 @@ from faradisc.errors import ResourceInUseException, ResourceNotFoundException
 from faradisc.storage.api import Store
 
 RETRY_S = 1.0
-"""Before a peer that has not answered is asked again."""
+"""Before a peer that has not answered is asked again, and between two looks."""
+LED_S = 5.0
+"""After this time without a step another node of a shared store replicates."""
 WAIT_S = 0.05
 """Longest wait for an answer while there is much to get; other background work waits, too."""
 LATE_MAX = 1000
@@ -118,6 +120,8 @@ class PeerPulls:
         self._pause_s = pause_s
         self._table_at = table_at
         self._replicas = replicas
+        self._led_s = -LED_S
+        """When this node has last replicated."""
         self._asking = [_Asking(peer) for peer in peers.by_region.values()]
 
     def ask_now(self) -> None:
@@ -127,12 +131,20 @@ class PeerPulls:
 
     async def step(self) -> bool:
         """Applies some of what has come, and asks for more. Returns False when there was nothing to do."""
+        self._led_s = monotonic_s()
         busy = False
         for asking in self._asking:
             busy = await self._step(asking) or busy
         return busy
 
-    async def _step(self, asking: _Asking) -> bool:
+    async def look(self) -> None:
+        """Asks what the peers show, and for no entries, unless this node has replicated a moment ago."""
+        if monotonic_s() > self._led_s + LED_S:
+            for asking in self._asking:
+                asking.arrived = {}
+                await self._step(asking, leads=False)
+
+    async def _step(self, asking: _Asking, *, leads: bool = True) -> bool:
         busy = False
         for key, arrived in asking.arrived.items():
             # A table that was deleted or changed meanwhile, or whose key cannot be used any more, waits.
@@ -142,7 +154,7 @@ class PeerPulls:
         if asking.asked is None:
             if busy or monotonic_s() < asking.due_s:
                 return busy
-            asking.question = await self._question(asking)
+            asking.question = await self._question(asking, leads=leads)
             asking.asked_ns = self._clock.now_ns()
             asking.asked = asking.peer.client.ask(asking.question)
             asking.asked.add_done_callback(lambda _: asking.note_arrival(self._clock))
@@ -166,16 +178,19 @@ class PeerPulls:
                 _log.warning("nothing comes from %s: %s", peer.region, error)
             peer.problem = str(error)
             return busy
-        asking.due_s = 0.0 if asking.is_eager else monotonic_s() + self._pause_s
+        if asking.is_eager and leads:
+            asking.due_s = 0.0
+        elif leads:
+            asking.due_s = monotonic_s() + self._pause_s
         return busy or asking.is_eager
 
     # --- Questions -------------------------------------------------------------------------------
 
-    async def _question(self, asking: _Asking) -> dict[str, Any]:
+    async def _question(self, asking: _Asking, *, leads: bool) -> dict[str, Any]:
         peer = asking.peer
         pulls = []
         present: dict[Key, Arrived] = {}
-        for table, replication in self._replicas():
+        for table, replication in self._replicas() if leads else ():
             if table.state.status == INACCESSIBLE:
                 continue
             to, name = table.state.region, (table.state.account, table.name)
@@ -265,6 +280,7 @@ class PeerPulls:
         """Raises PeerUnusable."""
         states: dict[PeerTable, TableState] = {}
         encrypted: set[PeerTable] = set()
+        scaling = {}
         for each in tables:
             state = TableState.from_json(each["state"])
             name = (state.account, state.name)
@@ -276,10 +292,10 @@ class PeerPulls:
                     continue
                 if _keys(own.state) != _keys(state):
                     raise PeerUnusable(f"The table {state.name} has other keys in {peer.region}.")
-            states[name] = state
+            states[name], scaling[name] = state, each["scaling"]
             if each["encrypted"]:
                 encrypted.add(name)
-        peer.states, peer.encrypted = states, encrypted
+        peer.states, peer.encrypted, peer.scaling = states, encrypted, scaling
 
     async def _apply(self, peer: PeerRegion, key: Key, arrived: Arrived) -> bool:
         """Applies the next entries of a table; returns whether there were some that could be."""

@@ -8,17 +8,12 @@ policies, which are those of the service's console.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
-from faradisc.capacity.autoscaling import Tracking
-from faradisc.capacity.config import MINUTE_NS
-from faradisc.engine.tables.replicas import Replica
 from faradisc.engine.tables.state import TableState
 from faradisc.errors import ValidationException
 from faradisc.operations.call import Call
 from faradisc.protocol.other_services.wire import ServiceError
-from faradisc.services.autoscaling import tracking_alarms
 from faradisc.services.autoscaling.dimension import scaled_by
 from faradisc.services.autoscaling.operations.policies import POLICY_TYPE, put_scaling_policy
 from faradisc.services.autoscaling.operations.targets import (
@@ -26,7 +21,7 @@ from faradisc.services.autoscaling.operations.targets import (
     register_scalable_target,
 )
 from faradisc.services.autoscaling.service import AutoScaling
-from faradisc.services.autoscaling.target import SERVICE_NAMESPACE, ScalingPolicy, Target, policy_of
+from faradisc.services.autoscaling.target import SERVICE_NAMESPACE, Target
 
 _CONFIGURATION = "TargetTrackingScalingPolicyConfiguration"
 _SHOWN = ("DisableScaleIn", "ScaleInCooldown", "ScaleOutCooldown", "TargetValue")
@@ -81,63 +76,28 @@ class ReplicaAutoScaling:
             if present is not None:
                 await deregister_scalable_target(self._autoscaling, call("DeregisterScalableTarget", {}))
             return
-        policy = settings["ScalingPolicyUpdate"]
         wanted = {
             "MinimumUnits": "MinCapacity",
             "MaximumUnits": "MaxCapacity",
             "AutoScalingRoleArn": "RoleARN",
         }
         limits = {name: settings[member] for member, name in wanted.items() if member in settings}
-        before = None if present is None or present.policy is None else present.policy.name
-        named = before or f"DynamoDB{direction}CapacityUtilization:{resource_id}"
-        metric = {"PredefinedMetricType": scaled_by(resource_id, dimension).predefined_metric}
-        tracked = {
-            "PolicyName": policy.get("PolicyName", named),
-            "PolicyType": POLICY_TYPE,
-            _CONFIGURATION: {**policy[_CONFIGURATION], "PredefinedMetricSpecification": metric},
-        }
         try:
             await register_scalable_target(self._autoscaling, call("RegisterScalableTarget", limits))
+            policy = settings.get("ScalingPolicyUpdate")
+            if policy is None:  # of a target that has none
+                return
+            before = None if present is None or present.policy is None else present.policy.name
+            named = before or f"DynamoDB{direction}CapacityUtilization:{resource_id}"
+            metric = {"PredefinedMetricType": scaled_by(resource_id, dimension).predefined_metric}
+            tracked = {
+                "PolicyName": policy.get("PolicyName", named),
+                "PolicyType": POLICY_TYPE,
+                _CONFIGURATION: {**policy[_CONFIGURATION], "PredefinedMetricSpecification": metric},
+            }
             await put_scaling_policy(self._autoscaling, call("PutScalingPolicy", tracked))
         except ServiceError as error:
             raise ValidationException(error.message) from error
-
-    async def give(self, table: TableState, replica: Replica) -> None:
-        """Gives a new replica the scaling of a table, but not of what the replica has of its own."""
-        for index in (None, *(index.name for index in table.global_indexes)):
-            own = replica.read_units if index is None else replica.index_read_units.get(index)
-            for direction in ("Write",) if own is not None else ("Read", "Write"):
-                target = self._target(table, table.region, index, direction)
-                if target is None or self._target(table, replica.region, index, direction) is not None:
-                    continue
-                await self._autoscaling.targets.save(self._copied(target, replica.region))
-
-    def _copied(self, target: Target, region: str) -> Target:
-        """Returns a target as a client would register it in another region; schedules stay in theirs."""
-        entropy, now_ns = self._autoscaling.entropy, self._autoscaling.clock.now_ns()
-        policy = target.policy
-        if policy is not None:
-            looked_ns = now_ns - now_ns % MINUTE_NS
-            tracking = Tracking(
-                target.minimum, target.maximum, policy_of(policy.configuration), looked_ns=looked_ns
-            )
-            ids = tracking_alarms.new_ids(entropy)
-            configuration = deepcopy(policy.configuration)
-            policy = ScalingPolicy(policy.name, entropy.uuid(), configuration, now_ns, ids, tracking)
-        return Target(
-            self._autoscaling.catalog.tables.namespace(region, target.account),
-            region,
-            target.account,
-            target.resource_id,
-            target.dimension,
-            target.minimum,
-            target.maximum,
-            target.role_arn,
-            now_ns,
-            entropy.uuid().replace("-", ""),
-            dict(target.suspended),
-            policy=policy,
-        )
 
 
 def _names(table: str, index: str | None, direction: str) -> tuple[str, str]:
