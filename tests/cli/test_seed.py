@@ -25,9 +25,17 @@ Resources:
       KeySchema:
         - {AttributeName: artist, KeyType: HASH}
         - {AttributeName: year, KeyType: RANGE}
-      SSESpecification: {SSEEnabled: true}
+      SSESpecification: {SSEEnabled: true, SSEType: KMS, KMSMasterKeyId: alias/elsewhere}
+      StreamSpecification:
+        StreamViewType: KEYS_ONLY
+        ResourcePolicy:
+          PolicyDocument:
+            Version: 2012-10-17
+            Statement:
+              - {Effect: Allow, Principal: {AWS: "000000000000"}, Action: dynamodb:GetRecords, Resource: "*"}
       TimeToLiveSpecification: {AttributeName: until, Enabled: true}
 """
+NO_KEY = "the key alias/elsewhere is not here, so the table has the key alias/aws/dynamodb"
 PLAIN = {
     "TableName": "plain",
     "BillingMode": "PAY_PER_REQUEST",
@@ -71,7 +79,10 @@ def test_seed_is_applied_once(start_server: Any, command: Any, seed: Path) -> No
     dynamodb = client_at(server.port)
     result = command("seed", "seed", "--url", url)
     assert (result.returncode, result.stdout) == (0, "created: plain, music\n63 items put\n")
-    assert result.stderr == "note: stack.yaml:2: music: SSESpecification is ignored\n"
+    assert result.stderr == f"note: stack.yaml:2: music: {NO_KEY}\n"
+    table = dynamodb.describe_table(TableName="music")["Table"]
+    assert table["SSEDescription"]["Status"] == "ENABLED"
+    assert "GetRecords" in dynamodb.get_resource_policy(ResourceArn=table["LatestStreamArn"])["Policy"]
     assert_seeded(dynamodb)
     dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
     result = command("seed", "seed", FARADISC_URL=url)
@@ -197,7 +208,7 @@ def test_serve_with_seed(start_server: Any, seed: Path) -> None:
     dynamodb.delete_item(TableName="plain", Key={"id": {"S": "i1"}})
     code, _, errors = server.stop(signal.SIGTERM)
     assert code == 0
-    assert "WARNING faradisc.tools.seeding: seed/stack.yaml:2: music: SSESpecification is ignored\n" in errors
+    assert f"WARNING faradisc.tools.seeding: seed/stack.yaml:2: music: {NO_KEY}\n" in errors
     again = start_server("--seed", "seed", "--per-region", "--account", "123456789012")
     assert count(client_at(again.port), "plain") == 59
 

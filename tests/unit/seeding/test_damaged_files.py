@@ -28,8 +28,9 @@ from faradisc.tools.readers.items import read_items
 from faradisc.tools.readers.seed import Line
 from faradisc.tools.seeding import read_seed
 from unit.seeding.seed_files import REQUEST
-from unit.seeding.test_definitions import SHOWN_VALUES, TERRAFORM, YAML, resource, shown
+from unit.seeding.test_definitions import YAML
 from unit.seeding.test_readers_of_kinds import BATCH, HCL, LOOPS, MODEL, SCALED, SERVERLESS
+from unit.seeding.test_terraform_definitions import SHOWN_VALUES, TERRAFORM, resource, shown
 
 DESCRIBED = {
     "Table": {

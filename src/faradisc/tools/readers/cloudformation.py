@@ -1,8 +1,8 @@
 """Tables of CloudFormation templates: AWS::DynamoDB::Table, ::GlobalTable and AWS::Serverless::SimpleTable.
 
-A table has the properties of CreateTable and a few more. Properties without a meaning in Faradisc (replicas,
-encryption, imports) are ignored with a note; a property that needs a deployment is an error. Scalable
-targets, scaling policies and alarms of these tables are read too.
+A table has the properties of CreateTable and a few more. Properties that need other services or regions
+(replicas, Kinesis streams, imports) are ignored with a note; a property that needs a deployment is an error.
+Scalable targets, scaling policies and alarms of these tables are read too.
 
 Source: the CloudFormation template reference of the resource types.
 """
@@ -14,9 +14,17 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from faradisc.tools.readers.attached import attach, table_of_alarm
-from faradisc.tools.readers.intrinsics import Template, UnknownIntrinsic
-from faradisc.tools.readers.seed import LocatedError, Location, Seed, SeedError, TableSeed, select
-from faradisc.tools.readers.shapes import add_later, fitted
+from faradisc.tools.readers.intrinsics import PSEUDO, Template, UnknownIntrinsic
+from faradisc.tools.readers.seed import (
+    STREAM,
+    LocatedError,
+    Location,
+    Seed,
+    SeedError,
+    TableSeed,
+    select,
+)
+from faradisc.tools.readers.shapes import add_later, enable_insights, fitted
 from faradisc.tools.readers.stacks import STACKS, Nested
 
 TABLE, GLOBAL_TABLE = "AWS::DynamoDB::Table", "AWS::DynamoDB::GlobalTable"
@@ -34,31 +42,31 @@ _SAME: tuple[str, ...] = (
     "WarmThroughput",
     "VectorIndexes",
 )
+_UNITS = ("WriteProvisionedThroughputSettings", "ReadProvisionedThroughputSettings")
+_LIMITS = {
+    "ReadOnDemandThroughputSettings": "MaxReadRequestUnits",
+    "WriteOnDemandThroughputSettings": "MaxWriteRequestUnits",
+}
 _IGNORED: tuple[str, ...] = (
-    "SSESpecification",
-    "ImportSourceSpecification",
-    "Replicas",
-    "KinesisStreamSpecification",
-    "MultiRegionConsistency",
-    "WriteProvisionedThroughputSettings",
-    "WriteOnDemandThroughputSettings",
-    "ReadProvisionedThroughputSettings",
-    "ReadOnDemandThroughputSettings",
-    "GlobalTableWitnesses",
+    *("ImportSourceSpecification", "KinesisStreamSpecification", "MultiRegionConsistency"),
+    *("GlobalTableWitnesses", *_UNITS),
 )
+_OF_REPLICA = (
+    *("TableClass", "DeletionProtectionEnabled", "ResourcePolicy", "Tags", "KinesisStreamSpecification"),
+    *("PointInTimeRecoverySpecification", "ContributorInsightsSpecification"),
+    *("ReadOnDemandThroughputSettings", "ReadProvisionedThroughputSettings"),
+)
+_MERGED = {
+    "SSESpecification": "SSESpecification",
+    "ReplicaStreamSpecification": "StreamSpecification",
+}
+"""Settings of a replica that add to those of its table."""
 _INDEX = ("IndexName", "KeySchema", "Projection")
 _GLOBAL_INDEX = (*_INDEX, "ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 _HANDLED = frozenset(
-    {*_SAME, *_IGNORED, "LocalSecondaryIndexes", "GlobalSecondaryIndexes", "StreamSpecification", "Tags"}
+    {*_SAME, *_IGNORED, *_LIMITS, "LocalSecondaryIndexes", "GlobalSecondaryIndexes", "StreamSpecification"}
     | {"TimeToLiveSpecification", "PointInTimeRecoverySpecification", "ContributorInsightsSpecification"}
-    | {"ResourcePolicy"}
-)
-_INDEX_NOTED = (
-    "ContributorInsightsSpecification",
-    "WriteProvisionedThroughputSettings",
-    "WriteOnDemandThroughputSettings",
-    "ReadProvisionedThroughputSettings",
-    "ReadOnDemandThroughputSettings",
+    | {"ResourcePolicy", "SSESpecification", "Tags"}
 )
 _SIMPLE = (
     *("TableName", "SSESpecification", "PointInTimeRecoverySpecification", "PrimaryKey", "Tags"),
@@ -159,22 +167,21 @@ def _table(name: str, properties: dict[str, Any], location: Location) -> TableSe
     if isinstance(used.get("TableName", ""), UnknownIntrinsic):
         notes.append(f"its name depends on {used['TableName'].expression}, so it is called {name}")
         used["TableName"] = name
+    if "SSESpecification" in used:
+        used["SSESpecification"] = _encryption(used["SSESpecification"], notes)
     _check_known(used, "")
-    request = {"TableName": name, **select(used, *_SAME)}
+    request = {"TableName": name, **select(used, *_SAME, "SSESpecification"), **_limits(used)}
     for kind, members in (("LocalSecondaryIndexes", _INDEX), ("GlobalSecondaryIndexes", _GLOBAL_INDEX)):
         if used.get(kind):
             request[kind] = [_index(each, kind, members, notes) for each in maps_of(kind, used[kind])]
     if "StreamSpecification" in used:
         stream = _map("StreamSpecification", used["StreamSpecification"])
-        if "ResourcePolicy" in stream:
-            notes.append("ResourcePolicy of the stream is ignored")
         check_members("StreamSpecification", stream, {"StreamViewType", "ResourcePolicy"})
         request["StreamSpecification"] = {"StreamEnabled": True, **select(stream, "StreamViewType")}
     if used.get("Tags"):
         request["Tags"] = used["Tags"]
     if "ResourcePolicy" in used:
-        policy = _map("ResourcePolicy", used["ResourcePolicy"]).get("PolicyDocument")
-        request["ResourcePolicy"] = policy if isinstance(policy, str) else json.dumps(policy)
+        request["ResourcePolicy"] = _policy(used)
     table = TableSeed(location, fitted("CreateTable", request), notes=notes)
     _add_later(table, used)
     return table
@@ -182,10 +189,38 @@ def _table(name: str, properties: dict[str, Any], location: Location) -> TableSe
 
 def _index(index: dict[str, Any], kind: str, members: tuple[str, ...], notes: list[str]) -> dict[str, Any]:
     """Returns the request of an index. Raises SeedError for a member that no index has."""
-    more = _INDEX_NOTED if kind == "GlobalSecondaryIndexes" else ()
-    check_members(f"an index of {kind}", index, {*members, *more})
-    notes += [f"{each} of the index {index.get('IndexName')} is ignored" for each in more if each in index]
-    return select(index, *members)
+    more = (*_LIMITS, "ContributorInsightsSpecification") if kind == "GlobalSecondaryIndexes" else ()
+    noted = _UNITS if more else ()
+    check_members(f"an index of {kind}", index, {*members, *more, *noted})
+    notes += [f"{each} of the index {index.get('IndexName')} is ignored" for each in noted if each in index]
+    return {**select(index, *members), **_limits(index)}
+
+
+def _limits(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns the limits on demand of a global table or its index, nothing without them."""
+    found: dict[str, Any] = {}
+    for member, limit in _LIMITS.items():
+        found |= select(_map(member, given.get(member) or {}), limit)
+    return {"OnDemandThroughput": found} if found else {}
+
+
+def _encryption(given: Any, notes: list[str]) -> dict[str, Any]:
+    """Returns the SSESpecification of CreateTable. A key that only a deployment knows is left out."""
+    given = dict(_map("SSESpecification", given))
+    check_members("SSESpecification", given, {"SSEEnabled", "SSEType", "KMSMasterKeyId"})
+    key = given.get("KMSMasterKeyId")
+    if isinstance(key, UnknownIntrinsic):
+        notes.append(
+            f"KMSMasterKeyId depends on {key.expression}, so the table has the key alias/aws/dynamodb"
+        )
+        given.pop("KMSMasterKeyId")
+    enabled = given.pop("SSEEnabled", None)
+    return given if enabled is None else {"Enabled": enabled, **given}
+
+
+def _policy(given: dict[str, Any]) -> str:
+    policy = _map("ResourcePolicy", given["ResourcePolicy"]).get("PolicyDocument")
+    return policy if isinstance(policy, str) else json.dumps(policy)
 
 
 def check_members(what: str, given: Mapping[str, Any], known: Collection[str]) -> None:
@@ -216,9 +251,13 @@ def _add_later(table: TableSeed, properties: Mapping[str, Any]) -> None:
     recovery = properties.get("PointInTimeRecoverySpecification")
     if recovery and _is_on("PointInTimeRecovery", recovery):
         add_later(table, "UpdateContinuousBackups", "PointInTimeRecoverySpecification", recovery)
-    insights = properties.get("ContributorInsightsSpecification")
-    if insights and _is_on("ContributorInsights", insights):
-        add_later(table, "UpdateContributorInsights", "ContributorInsightsAction", "ENABLE")
+    for each in (properties, *(properties.get("GlobalSecondaryIndexes") or ())):
+        insights = each.get("ContributorInsightsSpecification")
+        if insights and _is_on("ContributorInsights", insights):
+            enable_insights(table, each.get("IndexName"), insights.get("Mode"))
+    stream = properties.get("StreamSpecification")
+    if stream and "ResourcePolicy" in stream:
+        table.later.append(("PutResourcePolicy", {"ResourceArn": STREAM, "Policy": _policy(stream)}))
 
 
 def _is_on(what: str, specification: Any) -> bool:
@@ -227,8 +266,28 @@ def _is_on(what: str, specification: Any) -> bool:
 
 
 def _global_table(name: str, properties: dict[str, Any], location: Location) -> TableSeed:
-    """Returns one table instead of replicas, on demand: provisioned throughput would need auto scaling."""
-    table = _table(name, {**properties, "BillingMode": "PAY_PER_REQUEST"}, location)
+    """Returns one table instead of replicas, with the settings of the one in the template's region. It is on
+    demand: provisioned throughput would need auto scaling."""
+    replicas = maps_of("Replicas", properties.get("Replicas") or [])
+    region = PSEUDO["AWS::Region"]
+    own = next((each for each in replicas if each.get("Region") == region), replicas[0] if replicas else {})
+    known = {*_OF_REPLICA, *_MERGED, "Region", "GlobalSecondaryIndexes", "GlobalTableSettingsReplicationMode"}
+    check_members("a replica", own, known)
+    merged = {**properties, **select(own, *_OF_REPLICA), "BillingMode": "PAY_PER_REQUEST"}
+    merged.pop("Replicas", None)
+    for member, target in _MERGED.items():
+        if member in own and target in properties:
+            merged[target] = {**_map(target, properties[target]), **_map(member, own[member])}
+    kind = "GlobalSecondaryIndexes"
+    settings = {str(each.get("IndexName")): each for each in maps_of(kind, own.get(kind) or [])}
+    if merged.get(kind):
+        merged[kind] = [
+            {**each, **settings.get(str(each.get("IndexName")), {})}
+            for each in maps_of(kind, properties[kind])
+        ]
+    table = _table(name, merged, location)
+    if len(replicas) > 1:
+        table.notes.append("the replicas in other regions are ignored")
     if properties.get("BillingMode", "PROVISIONED") == "PROVISIONED":
         table.notes.append("the provisioned throughput of a global table is ignored: it is on demand")
     return table

@@ -15,7 +15,7 @@ def from_request(request: dict[str, Any], location: Location) -> TableSeed:
 
 def from_description(description: dict[str, Any], location: Location) -> TableSeed:
     """Returns a table with the settings of a TableDescription. Raises SeedError."""
-    for name in ("BillingModeSummary", "StreamSpecification", "TableClassSummary"):
+    for name in ("BillingModeSummary", "StreamSpecification", "TableClassSummary", "SSEDescription"):
         if not isinstance(description.get(name) or {}, dict):
             raise SeedError(f"{name} must be an object.")
     for name in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes"):
@@ -47,11 +47,16 @@ def from_description(description: dict[str, Any], location: Location) -> TableSe
         request["DeletionProtectionEnabled"] = description["DeletionProtectionEnabled"]
     if "TableClass" in description.get("TableClassSummary", {}):
         request["TableClass"] = description["TableClassSummary"]["TableClass"]
+    encryption = description.get("SSEDescription") or {}
+    if encryption.get("Status") in ("ENABLED", "UPDATING") and encryption.get("SSEType") == "KMS":
+        request["SSESpecification"] = {"Enabled": True, "SSEType": "KMS"}
+        if "KMSMasterKeyArn" in encryption:
+            request["SSESpecification"]["KMSMasterKeyId"] = encryption["KMSMasterKeyArn"]
     return TableSeed(location, fitted("CreateTable", request))
 
 
 def _index(described: dict[str, Any], kind: str, on_demand: bool) -> dict[str, Any]:
-    index = select(described, "IndexName", "KeySchema", "Projection")
+    index = select(described, "IndexName", "KeySchema", "Projection", "OnDemandThroughput")
     if kind == "GlobalSecondaryIndexes" and not on_demand:
         index["ProvisionedThroughput"] = _units(described)
     return index

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+STREAM = ""
+"""As the ResourceArn of a request: the stream of its table, whose ARN is not known before it is there."""
+
 
 class Location(NamedTuple):
     file: str

@@ -30,6 +30,14 @@ def add_later(table: TableSeed, operation: str, member: str, value: Any) -> None
     table.later.append((operation, fitted(operation, request)))
 
 
+def enable_insights(table: TableSeed, index: Any, mode: Any) -> None:
+    """Adds the contributor insights of a table or an index of it. Raises SeedError."""
+    given = {"TableName": table.name, "IndexName": index, "ContributorInsightsMode": mode}
+    request = {name: value for name, value in given.items() if value}
+    found = fitted("UpdateContributorInsights", {**request, "ContributorInsightsAction": "ENABLE"})
+    table.later.append(("UpdateContributorInsights", found))
+
+
 def _fit(value: Any, shape: Shape, path: str) -> Any:
     match shape.type:
         case "structure":

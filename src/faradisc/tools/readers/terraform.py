@@ -21,6 +21,8 @@ from faradisc.tools.readers.seed import LocatedError, Location, Seed, SeedError,
 from faradisc.tools.readers.terraform_blocks import bodies, configuration_of, labelled, parsed
 from faradisc.tools.readers.terraform_resources import (
     BESIDE,
+    ENCRYPTION,
+    KEY,
     KINDS,
     TABLE,
     Assembly,
@@ -257,6 +259,8 @@ def _literal_body(
         if member in unread:
             literal[member] = True
             continue
+        if member == ENCRYPTION:
+            value = [{**each, KEY: _known_key(each, reference)} for each in bodies(value)]
         try:
             found = evaluated(value, reference)
         except Unresolved as error:
@@ -265,6 +269,14 @@ def _literal_body(
         if found is not None:
             literal[member] = found
     return literal
+
+
+def _known_key(encryption: Body, reference: Callable[[list[str]], Any]) -> Any:
+    """Returns the key of a block; False for one that only a deployment knows."""
+    try:
+        return evaluated(encryption.get(KEY), reference)
+    except Unresolved:
+        return False
 
 
 def _with_dynamic(

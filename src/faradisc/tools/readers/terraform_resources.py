@@ -12,7 +12,7 @@ from faradisc.tools.readers.attached import attach
 from faradisc.tools.readers.hcl import boolean
 from faradisc.tools.readers.item_values import parse_json
 from faradisc.tools.readers.seed import InlineItem, LocatedError, Location, Seed, SeedError, TableSeed
-from faradisc.tools.readers.shapes import add_later, fitted
+from faradisc.tools.readers.shapes import add_later, enable_insights, fitted
 from faradisc.tools.readers.terraform_blocks import bodies
 
 TABLE, ITEM, INDEX = "aws_dynamodb_table", "aws_dynamodb_table_item", "aws_dynamodb_global_secondary_index"
@@ -25,8 +25,9 @@ BESIDE = frozenset({TARGET, SCALING, SCHEDULED, ALARM})
 KINDS = frozenset({TABLE, ITEM, INDEX, TAG, POLICY, INSIGHTS}) | BESIDE
 
 _META = frozenset({"timeouts", "lifecycle", "provider", "depends_on", "region", "tags_all", "provisioner"})
+ENCRYPTION, KEY = "server_side_encryption", "kms_key_arn"
 _NOTED = (
-    *("replica", "server_side_encryption", "import_table", "warm_throughput", "global_table_witness"),
+    *("replica", "import_table", "global_table_witness"),
     *("restore_source_name", "restore_source_table_arn", "restore_to_latest_time", "restore_date_time"),
 )
 _ACTIONS = frozenset({"alarm_actions", "ok_actions", "insufficient_data_actions"})
@@ -44,7 +45,7 @@ _ARGUMENTS: dict[str, frozenset[str]] = {
         }
         | {"global_secondary_index", "local_secondary_index", "stream_enabled", "stream_view_type", "tags"}
         | {"point_in_time_recovery", "deletion_protection_enabled", "table_class", "on_demand_throughput"}
-        | {"key_schema", *_NOTED}
+        | {"key_schema", "warm_throughput", ENCRYPTION, *_NOTED}
     ),
     ITEM: frozenset({"table_name", "hash_key", "range_key", "item"}),
     INDEX: frozenset(
@@ -65,6 +66,8 @@ _BLOCKS: dict[str, frozenset[str]] = {
     "ttl": frozenset({"attribute_name", "enabled"}),
     "point_in_time_recovery": frozenset({"enabled", "recovery_period_in_days"}),
     "on_demand_throughput": frozenset({"max_read_request_units", "max_write_request_units"}),
+    "warm_throughput": frozenset({"read_units_per_second", "write_units_per_second"}),
+    ENCRYPTION: frozenset({"enabled", KEY}),
 }
 
 
@@ -133,10 +136,7 @@ def attach_others(seed: Seed) -> None:
             elif kind == POLICY:
                 table.request = fitted("CreateTable", {**table.request, "ResourcePolicy": body.get("policy")})
             else:
-                request = {"TableName": table.name, "ContributorInsightsAction": "ENABLE"}
-                index = {"IndexName": body["index_name"]} if body.get("index_name") else {}
-                found = fitted("UpdateContributorInsights", {**request, **index})
-                table.later.append(("UpdateContributorInsights", found))
+                enable_insights(table, body.get("index_name"), body.get("mode"))
         except SeedError as error:
             seed.errors.append(LocatedError(location, f"{name}: {error.text}"))
     seed.others = []
@@ -211,14 +211,8 @@ def _add_index(table: TableSeed, body: Mapping[str, Any]) -> None:
         if each.get("attribute_type") and definition not in attributes:
             attributes.append(definition)
     projection = (bodies(body.get("projection")) or [{}])[0]
-    index = {
-        **_index(
-            {**projection, "name": body.get("index_name"), "key_schema": body.get("key_schema")},
-            {},
-            "",
-            False,
-        ),
-    }
+    given = {each: body.get(each) for each in ("key_schema", "on_demand_throughput", "warm_throughput")}
+    index = _index({**projection, **given, "name": body.get("index_name")}, {}, "", False)
     for units in bodies(body.get("provisioned_throughput")):
         index["ProvisionedThroughput"] = {
             "ReadCapacityUnits": units.get("read_capacity_units", 1),
@@ -265,14 +259,16 @@ def _table(name: str, body: Body, location: Location) -> TableSeed:
         ("LocalSecondaryIndexes", "local_secondary_index"),
     ):
         indexes = [_index(each, body, kind, provisioned) for each in bodies(body.get(member))]
-        notes += [
-            f"warm_throughput of the index {each.get('name')} is ignored"
-            for each in bodies(body.get(member))
-            if each.get("warm_throughput")
-        ]
         if indexes:
             request[kind] = indexes
     _add_settings(request, body)
+    for encryption in bodies(body.get(ENCRYPTION)):
+        if _is_on(encryption, "enabled"):
+            request["SSESpecification"] = {"Enabled": True, "SSEType": "KMS"}
+            if encryption.get(KEY):
+                request["SSESpecification"]["KMSMasterKeyId"] = encryption[KEY]
+            elif encryption.get(KEY) is False:
+                notes.append(f"{KEY} depends on a deployment, so the table has the key alias/aws/dynamodb")
     table = TableSeed(location, fitted("CreateTable", request), notes=notes)
     _add_later(table, body)
     return table
@@ -295,18 +291,27 @@ def _add_settings(request: dict[str, Any], body: Body) -> None:
     request.update(_limits(body))
 
 
+_LIMITS = {
+    "on_demand_throughput": {
+        "max_read_request_units": "MaxReadRequestUnits",
+        "max_write_request_units": "MaxWriteRequestUnits",
+    },
+    "warm_throughput": {
+        "read_units_per_second": "ReadUnitsPerSecond",
+        "write_units_per_second": "WriteUnitsPerSecond",
+    },
+}
+
+
 def _limits(body: Body) -> dict[str, Any]:
-    """Returns the limits on demand of a table or an index, nothing without them."""
-    blocks = bodies(body.get("on_demand_throughput"))
-    found = {
-        target: blocks[0][member]
-        for member, target in (
-            ("max_read_request_units", "MaxReadRequestUnits"),
-            ("max_write_request_units", "MaxWriteRequestUnits"),
-        )
-        if blocks and blocks[0].get(member) is not None
-    }
-    return {"OnDemandThroughput": found} if found else {}
+    """Returns the limits on demand and the warm throughput of a table or an index, nothing without them."""
+    limits: dict[str, Any] = {}
+    for member, names in _LIMITS.items():
+        block = next(iter(bodies(body.get(member))), {})
+        found = {target: block[name] for name, target in names.items() if block.get(name) is not None}
+        if found:
+            limits[member.title().replace("_", "")] = found
+    return limits
 
 
 def _add_later(table: TableSeed, body: Body) -> None:

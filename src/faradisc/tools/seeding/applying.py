@@ -14,10 +14,21 @@ from typing import Any, Protocol
 from faradisc.errors import RequestRejected
 from faradisc.tools.readers.item_values import dynamodb_item
 from faradisc.tools.readers.items import read_items
-from faradisc.tools.readers.seed import ItemFile, Line, LocatedError, Location, Seed, SeedError, TableSeed
+from faradisc.tools.readers.seed import (
+    STREAM,
+    ItemFile,
+    Line,
+    LocatedError,
+    Location,
+    Seed,
+    SeedError,
+    TableSeed,
+)
 
 LOADING_TAG = "faradisc:seeding"
 BATCH_ITEMS = 25
+NO_SUCH_KEY = ("does not exist", "is not found")
+"""In the errors of a request that names a key which is not here."""
 ERRORS_MAX = 100
 """Errors of one file after which its rest is skipped."""
 POLLS_MAX = 6_000
@@ -153,9 +164,20 @@ class _Loader:
 
     async def _create(self, table: TableSeed) -> None:
         tags = [*table.request.get("Tags", []), {"Key": LOADING_TAG, "Value": table.location.file}]
-        await self._call("CreateTable", {**table.request, "Tags": tags})
-        await self._wait(table.name, "ACTIVE")
+        request = {**table.request, "Tags": tags}
+        try:
+            await self._call("CreateTable", request)
+        except RequestRejected as error:
+            # A deployment's file names a key of its account, which this database rarely has.
+            key = request.get("SSESpecification", {}).get("KMSMasterKeyId")
+            if key is None or not any(each in str(error) for each in NO_SUCH_KEY):
+                raise
+            await self._call("CreateTable", {**request, "SSESpecification": {"Enabled": True}})
+            table.notes.append(f"the key {key} is not here, so the table has the key alias/aws/dynamodb")
+        described = await self._wait(table.name, "ACTIVE")
         for operation, request in table.later:
+            if request.get("ResourceArn") == STREAM:
+                request = {**request, "ResourceArn": described["LatestStreamArn"]}
             try:
                 await self._call(operation, request)
             except RequestRejected as error:
