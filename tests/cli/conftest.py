@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from faradisc.cli import serving
 from faradisc.cli.main import cli
+from faradisc.server import lifecycle
 
 TIMEOUT_S = 60
 """Timeout of a test that hangs."""
@@ -23,9 +26,8 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-SEPARATE = frozenset({"serve", "streams", "version", "wait"})
-"""Commands that are always run in a separate process: they handle signals, serve, or are run during a
-start."""
+SEPARATE = frozenset({"serve", "streams", "version"})
+"""Commands that are always run in a separate process: they handle signals, or serve."""
 
 
 @pytest.fixture
@@ -44,6 +46,34 @@ def command(tmp_path: Path) -> Command:
             timeout=TIMEOUT_S,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture
+def rejected_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+    """Runs `faradisc serve ...` in this process with settings that it rejects; accepted ones fail."""
+
+    def accepted(*_: object, **__: object) -> None:
+        raise AssertionError("the settings were accepted")
+
+    monkeypatch.setattr(lifecycle, "bind", accepted)
+    monkeypatch.setattr(serving, "configure_logs", lambda level, layout: None)  # those of the tests stay
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return _in_this_process(("serve", *arguments), tmp_path, environment)
+
+    yield run
+    gc.enable()
+
+
+@pytest.fixture
+def rejected_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs `faradisc streams ...` in this process, with what ends it by an error before it reads."""
+    monkeypatch.setattr(sys, "path", [*sys.path])  # it looks for handlers in the directory
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return _in_this_process(("streams", *arguments), tmp_path, {})
 
     return run
 

@@ -134,8 +134,8 @@ def test_server_uses_a_kms(start_server: Any, tmp_path: Path) -> None:
     assert files_with_secret(tmp_path / "data") == []
 
 
-def test_settings_that_exclude_each_other_are_refused(command: Any) -> None:
-    answer = command("serve", *FILE, "--kms-endpoint", "aws")
+def test_settings_that_exclude_each_other_are_refused(command: Any, rejected_serve: Any) -> None:
+    answer = rejected_serve(*FILE, "--kms-endpoint", "aws")
     assert (answer.returncode, "give --keys or --kms-endpoint" in answer.stderr) == (2, True)
     answer = command("serve", *FILE)
     assert (answer.returncode, "The key file master.json cannot be read" in answer.stderr) == (2, True)

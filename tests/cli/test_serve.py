@@ -137,14 +137,14 @@ def test_port_file_that_cannot_be_written(command: Any) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])
-def test_all_addresses_need_trust_network(command: Any, host: str) -> None:
-    assert_one_sentence(command("serve", "--host", host), 2, "Refusing to listen .* add --trust-network")
+def test_all_addresses_need_trust_network(rejected_serve: Any, host: str) -> None:
+    assert_one_sentence(rejected_serve("--host", host), 2, "Refusing to listen .* add --trust-network")
 
 
-def test_invalid_settings(command: Any) -> None:
-    assert_one_sentence(command("serve", "--account", "1"), 2, "not a number of 12 digits")
-    assert_one_sentence(command("serve", "--memory", "--data-dir", "x"), 2, "Choose either")
-    result = command("serve", FARADISC_PORT="many")
+def test_invalid_settings(rejected_serve: Any) -> None:
+    assert_one_sentence(rejected_serve("--account", "1"), 2, "not a number of 12 digits")
+    assert_one_sentence(rejected_serve("--memory", "--data-dir", "x"), 2, "Choose either")
+    result = rejected_serve(FARADISC_PORT="many")
     assert result.returncode == 2
     assert "'many' is not a valid integer" in result.stderr
 
@@ -168,12 +168,12 @@ def test_an_answer_is_lost_after_the_write_was_made(start_server: Any, tmp_path:
     assert dynamodb.scan(TableName="things")["Count"] == 1
 
 
-def test_help_lists_settings_and_environment_variables(command: Any) -> None:
-    text = command("serve", "--help").stdout
+def test_help_lists_settings_and_environment_variables(rejected_serve: Any) -> None:
+    text = rejected_serve("--help").stdout
     for name in ("--port", "--data-dir", "FARADISC_PORT", "--help-all"):
         assert name in text
     assert "--trust-network" not in text
-    whole = command("serve", "--help-all").stdout
+    whole = rejected_serve("--help-all").stdout
     for name in ("--trust-network", "FARADISC_TRUST_NETWORK", "Security:", "conflict-rate=0.0"):
         assert name in whole
 
@@ -230,7 +230,7 @@ def test_audit_log_is_whole_and_private_when_the_server_ends(start_server: Any, 
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_settings_of_the_audit_log_and_rates_are_checked(command: Any) -> None:
-    result = command("serve", "--memory", "--port", "0", "--audit-log", "missing/audit.log")
+def test_settings_of_the_audit_log_and_rates_are_checked(rejected_serve: Any) -> None:
+    result = rejected_serve("--memory", "--audit-log", "missing/audit.log")
     assert_one_sentence(result, 2, "The audit log cannot be written")
-    assert_one_sentence(command("serve", "--rate-limit", "-1"), 2, "Rate limits are numbers")
+    assert_one_sentence(rejected_serve("--rate-limit", "-1"), 2, "Rate limits are numbers")

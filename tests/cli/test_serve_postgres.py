@@ -88,10 +88,10 @@ def test_the_last_server_stops_the_private_postgresql_and_a_killed_one_loses_not
     ],
 )
 def test_a_store_that_cannot_be_used_is_a_sentence(
-    command: Any, options: list[str], code: int, text: str
+    command: Any, rejected_serve: Any, options: list[str], code: int, text: str
 ) -> None:
     pytest.importorskip("asyncpg")
-    ended = command("serve", "--port", "0", *options)
+    ended = rejected_serve(*options) if code == 2 else command("serve", "--port", "0", *options)
     assert ended.returncode == code
     assert text in ended.stderr
     assert ended.stderr.count("\n") == 1

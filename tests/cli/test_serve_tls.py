@@ -121,7 +121,7 @@ def test_plain_http_to_a_tls_server_gets_no_answer(serve_tls: Any, tmp_path: Pat
     assert server.stop()[2] == ""
 
 
-def test_wrong_files_and_settings_are_one_sentence(command: Any, tmp_path: Path) -> None:
+def test_wrong_files_and_settings_are_one_sentence(rejected_serve: Any, tmp_path: Path) -> None:
     server_files(tmp_path / "tls")
     server_files(tmp_path / "other")
     for arguments, sentence in (
@@ -130,18 +130,18 @@ def test_wrong_files_and_settings_are_one_sentence(command: Any, tmp_path: Path)
         (("--tls-cert", "none", "--tls-key", "tls/key.pem"), "The file none cannot be read"),
         (("--tls-cert", "tls/cert.pem", "--tls-key", "other/key.pem"), "the key is not the certificate's"),
     ):
-        failed = command("serve", "--memory", "--port", "0", *arguments)
+        failed = rejected_serve("--memory", *arguments)
         assert (failed.returncode, failed.stderr.count("\n")) == (2, 1), failed.stderr
         assert sentence in failed.stderr
 
 
 def test_strict_server_beyond_this_machine_needs_tls_or_trust(
-    command: Any, start_server: Any, tmp_path: Path
+    command: Any, rejected_serve: Any, start_server: Any, tmp_path: Path
 ) -> None:
     certificate, _ = server_files(tmp_path / "tls")
     key = dict(line.split("=", 1) for line in command("credentials", "add", *FILE).stdout.splitlines())
     strict = ("--memory", "--host", "0.0.0.0", "--auth", "strict", *FILE)
-    rejected = command("serve", *strict, "--port", "0")
+    rejected = rejected_serve(*strict)
     assert rejected.returncode == 2
     assert "give --tls-cert and --tls-key" in rejected.stderr
     server = start_server(*strict, *TLS, url="https://localhost")

@@ -126,7 +126,9 @@ def test_redrive_delivers_letters_in_order_and_keeps_those_that_fail(
     assert client.scan(TableName=letters)["Count"] == 0
 
 
-def test_errors_are_one_sentence(table: tuple[str, Any], memory_server: Server, tmp_path: Path) -> None:
+def test_errors_are_one_sentence(
+    table: tuple[str, Any], memory_server: Server, rejected_streams: Any
+) -> None:
     name, client = table
     plain = new_name()
     client.create_table(TableName=plain, **schema("p:S"))
@@ -136,17 +138,17 @@ def test_errors_are_one_sentence(table: tuple[str, Any], memory_server: Server, 
         (("run", name, "--group", "g", "--handler", "nothing:f"), "there is no handler nothing:f"),
         (("run", name, "--group", "g", "--handler", "json:dumps", "--batch-size", "0"), "batch_size is 0"),
     ):
-        done = _streams(tmp_path, memory_server, *arguments)
+        done = rejected_streams(*arguments, "--url", memory_server.url)
         assert done.returncode == 1
         assert done.stderr.startswith("faradisc: ")
         assert sentence in done.stderr
 
 
-def test_missing_table_and_unreachable_server(memory_server: Server, tmp_path: Path, command: Any) -> None:
-    result = _streams(tmp_path, memory_server, "tail", "missing")
+def test_missing_table_and_unreachable_server(memory_server: Server, rejected_streams: Any) -> None:
+    result = rejected_streams("tail", "missing", "--url", memory_server.url)
     text = "ResourceNotFoundException: Requested resource not found: Table: missing not found"
     assert (result.returncode, result.stderr) == (1, f"faradisc: {text}\n")
-    result = command("streams", "tail", "missing", "--url", "http://127.0.0.1:1")
+    result = rejected_streams("tail", "missing", "--url", "http://127.0.0.1:1")
     assert result.returncode == 1
     assert result.stderr.startswith("faradisc: http://127.0.0.1:1/ does not answer: ")
     assert "HTTPConnection" not in result.stderr
