@@ -10,6 +10,7 @@ pytest.register_assert_rewrite("faradisc.storage.testing")  # so that a failure 
 
 pytest_plugins = [
     "pytester",
+    "fixtures.rewriting",
     "fixtures.laws",
     "fixtures.in_process",
     "fixtures.postgres",
