@@ -381,10 +381,8 @@ class ServerSettings:
             if region in regions:
                 raise SettingsError(f"{region} is a region of this server: --peer names those of others.")
             _check_address("peer's", url)
-        if self.store or self.follow:
-            raise SettingsError(
-                "--peer is for a server with data of its own: it excludes --store and --follow."
-            )
+        if self.follow:
+            raise SettingsError("A standby has the data of another server: --peer excludes --follow.")
         if self.virtual_clock or self.time_scale != 1:
             raise SettingsError(
                 "The last writer is found by time: --peer excludes --virtual-clock and --time-scale."

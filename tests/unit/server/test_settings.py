@@ -44,7 +44,7 @@ def test_defaults_equal_those_of_the_database() -> None:
         ({"regions": "us-east-1", "peer": "EU=http://localhost:1"}, "'EU' is not a region's name"),
         ({"regions": "us-east-1", "peer": "a=http://x b=http://y a=http://z"}, "names each region once"),
         ({"regions": "us-east-1", "peer": "a=http://x", "virtual_clock": True}, "excludes --virtual-clock"),
-        ({"regions": "us-east-1", "peer": "a=http://x", "store": "postgres:x"}, "excludes --store"),
+        ({"regions": "us-east-1", "peer": "a=http://x", "follow": "dir"}, "excludes --follow"),
         ({"replication_lag_ms": -1}, "between 0 and 86,400,000 ms"),
         ({"eventual_lag_ms": -1}, "between 0 and 86,400,000 ms"),
         ({"eventual_lag_tables": "Orders"}, "write TABLE=MILLISECONDS"),

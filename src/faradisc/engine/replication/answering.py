@@ -49,9 +49,11 @@ class PeerAnswers:
         table_at: Callable[[str, str, str], Table | None],
         replicas: Callable[[], Iterable[tuple[Table, Replication]]],
         failed: Callable[[Table, str, str], Awaitable[None]],
+        follow: Callable[[], Awaitable[object]],
     ) -> None:
         """regions: of this server. table_at: returns the table of a region, an account and a name. failed:
-        notes in the group of a table why the replica of a region could not be created."""
+        notes in the group of a table why the replica of a region could not be created. follow: takes over
+        what other nodes have changed, so that a peer that asks one and then another finds nothing gone."""
         self._store = store
         self._clock = clock
         self._links = links
@@ -61,11 +63,13 @@ class PeerAnswers:
         self._table_at = table_at
         self._replicas = replicas
         self._failed = failed
+        self._follow = follow
 
     async def answer(self, question: Mapping[str, Any]) -> Answer:
         """Raises PeerUnusable."""
         try:
             asking = self._checked(question)
+            await self._follow()
             answer: Answer = {"format": PEER_FORMAT, "now_ns": self._clock.now_ns()}
             region = question["region"]
             prepared = question.get("prepare")
@@ -86,7 +90,6 @@ class PeerAnswers:
             if question["tag"] != answer["tag"]:
                 answer["tables"] = tables
             answer["entries"] = entries = []
-            await self._links.follow()
             room = ANSWER_BYTES
             for number, pull in enumerate(question["pulls"]):
                 found = await self._entries(region, pull, room)

@@ -89,6 +89,7 @@ class Replicas:
             table_at=self._table_at,
             replicas=replicas,
             failed=self._failed,
+            follow=self._follow,
         )
         self.pulls = PeerPulls(
             store,
@@ -279,6 +280,11 @@ class Replicas:
             return False
 
         await self._catalog.update(table, changed, while_in_use=True)
+
+    async def _follow(self) -> None:
+        if self._store.shared:
+            await self._catalog.follower.refresh()
+            await self.links.load()
 
     async def _failed(self, table: Table, region: str, text: str) -> None:
         def change(group: ReplicaGroup, replica: Replica) -> None:

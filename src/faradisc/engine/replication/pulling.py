@@ -131,6 +131,8 @@ class PeerPulls:
 
     async def step(self) -> bool:
         """Applies some of what has come, and asks for more. Returns False when there was nothing to do."""
+        if monotonic_s() > self._led_s + LED_S:
+            self.ask_now()
         self._led_s = monotonic_s()
         busy = False
         for asking in self._asking:
