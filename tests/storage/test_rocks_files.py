@@ -30,6 +30,13 @@ def test_a_new_directory_gets_a_format_file_and_its_parents(tmp_path: Path) -> N
     assert sorted(each.name for each in place.iterdir()) == ["FORMAT", "OWNER", "SYNCED", "rocks"]
 
 
+def test_every_start_has_the_cache_that_it_asks_for(tmp_path: Path) -> None:
+    for megabytes in (64, 3, 200):
+        store = open_rocks(tmp_path, durability="inline", cache_bytes=megabytes << 20)
+        assert store.figures().gauges["storage_cache_capacity_bytes"][0] == megabytes << 20
+        run(store.close())
+
+
 def test_a_newer_format_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
     (tmp_path / "FORMAT").write_text("faradisc storage format 3\n")
     with pytest.raises(NewerFormat, match="storage format 3; this release knows formats up to 2"):

@@ -84,6 +84,16 @@ def options(cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_log: bool = False) -> 
     return tuning
 
 
+def opened(files: Path, tuning: Options, access: AccessType | None = None) -> Rdict:
+    """Opens RocksDB's own files. Raises what the binding raises.
+
+    access: None: to read and write.
+    """
+    # It is given for the default column family as well: otherwise rocksdict 0.3.29 takes the tuning that is
+    # stored in the directory, with a cache of 8 MB, at every start but the first.
+    return Rdict(str(files), tuning, {"default": tuning}, access or AccessType.read_write())
+
+
 def open_files(directory: Path, cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_log: bool = False) -> Rdict:
     """Opens or creates the store in `directory`, and upgrades an older one to the current format.
 
@@ -106,7 +116,7 @@ def open_files(directory: Path, cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_lo
         if lost := unrecoverable(directory):
             raise damaged_log(directory, lost)
         replayed = sum(each.stat().st_size for each in files.glob("*.log"))
-        db = Rdict(str(files), options(cache_bytes, keep_log=keep_log))
+        db = opened(files, options(cache_bytes, keep_log=keep_log))
         if not keep_log and (files / ARCHIVE_DIRECTORY).is_dir():
             for each in (files / ARCHIVE_DIRECTORY).iterdir():
                 each.unlink()
@@ -171,7 +181,7 @@ def unrecoverable(directory: Path) -> LostCommits | None:
     tuning = options()
     tuning.create_if_missing(False)
     try:
-        db = Rdict(str(files), tuning, access_type=AccessType.read_only())
+        db = opened(files, tuning, AccessType.read_only())
         recovered = db.latest_sequence_number()
         db.close()
     except Exception:

@@ -18,7 +18,14 @@ from faradisc.storage import format as data_format
 from faradisc.storage.api import Corruption, IOFailed
 from faradisc.storage.immediate import run
 from faradisc.storage.rocks import RocksStore
-from faradisc.storage.rocks_files import ROCKS_DIRECTORY, check_recorded, damaged_log, options, translated
+from faradisc.storage.rocks_files import (
+    ROCKS_DIRECTORY,
+    check_recorded,
+    damaged_log,
+    opened,
+    options,
+    translated,
+)
 from faradisc.storage.sync_record import lost_commits
 from faradisc.storage.upgrade import READABLE_FROM
 
@@ -62,7 +69,7 @@ def _opened(files: Path, temporary: Path) -> Rdict:
         links = temporary / str(attempt)
         try:
             _link(files, links)
-            return Rdict(str(links), tuning, access_type=AccessType.read_only())
+            return opened(links, tuning, AccessType.read_only())
         except OSError as error:
             raise IOFailed(f"The data in {files} cannot be read: {error}") from error
         except Exception as error:

@@ -24,7 +24,7 @@ from faradisc.engine.copying.points import CopyPoint, remember
 from faradisc.engine.objects.api import NoSuchKey
 from faradisc.files import sync_directory
 from faradisc.storage import format as data_format
-from faradisc.storage.rocks_files import ROCKS_DIRECTORY, options
+from faradisc.storage.rocks_files import ROCKS_DIRECTORY, opened, options
 from faradisc.storage.rocks_log import Commit, replay, write_sequence
 from faradisc.storage.sync_record import begin
 
@@ -127,7 +127,7 @@ def restore(
             shutil.rmtree(each)
     files = directory / ROCKS_DIRECTORY
     files.mkdir(mode=0o700)
-    db = Rdict(str(files), options())
+    db = opened(files, options())
     try:
         for index, piece in enumerate(snapshot.pieces):
             name = snapshot.piece_name(index)
@@ -175,7 +175,7 @@ def _replay(
     place: CopyPlace, files: Path, snapshot: CopySnapshot, at_ns: int | None, progress: Progress
 ) -> RestoredCopy:
     """Applies the groups after a snapshot, with the numbers that their changes had."""
-    db = Rdict(str(files), options())
+    db = opened(files, options())
     try:
         point, time_ns, is_end = _point_of(snapshot, -1), snapshot.time_ns, True
         groups = max((each.last for each in place.spans()), default=0) - snapshot.number
