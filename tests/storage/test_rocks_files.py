@@ -37,6 +37,17 @@ def test_every_start_has_the_cache_that_it_asks_for(tmp_path: Path) -> None:
         run(store.close())
 
 
+@pytest.mark.parametrize(("allowed", "tables"), [(1024, 512), (65_536, 8192), (-1, 8192)])
+def test_half_of_the_files_that_may_be_open_are_for_tables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allowed: int, tables: int
+) -> None:
+    resource = pytest.importorskip("resource", reason="POSIX only")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
+    run(_open(tmp_path).close())
+    (stored,) = (tmp_path / "rocks").glob("OPTIONS-*")
+    assert f"max_open_files={tables}\n" in stored.read_text()
+
+
 def test_a_newer_format_is_refused_before_anything_is_touched(tmp_path: Path) -> None:
     (tmp_path / "FORMAT").write_text("faradisc storage format 3\n")
     with pytest.raises(NewerFormat, match="storage format 3; this release knows formats up to 2"):

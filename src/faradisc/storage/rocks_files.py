@@ -34,8 +34,9 @@ MB = 1024 * 1024
 
 BLOCK_CACHE_BYTES = 64 * MB
 WRITE_BUFFER_BYTES = 32 * MB
-OPEN_FILES_MAX = 512
-"""Leaves room for connections under the usual limit of 1,024 descriptors."""
+OPEN_FILES_MAX = 8192
+"""Tables that stay open, of up to 64 MB each; at most half of the files that the process may open. A read of
+another one opens it and loads its index first (measured: 360 us instead of 12)."""
 
 ROCKS_DIRECTORY = "rocks"
 ARCHIVE_DIRECTORY = "archive"
@@ -71,7 +72,7 @@ def options(cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_log: bool = False) -> 
     tuning.set_memtable_prefix_bloom_ratio(0.02)
     tuning.set_level_compaction_dynamic_level_bytes(True)
     tuning.set_max_background_jobs(2)
-    tuning.set_max_open_files(OPEN_FILES_MAX)
+    tuning.set_max_open_files(_open_files_max())
     tuning.set_bytes_per_sync(MB)  # spreads the writes of tables, so that no log sync waits for them
     tuning.set_keep_log_file_num(2)
     tuning.set_max_log_file_size(MB)
@@ -82,6 +83,15 @@ def options(cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_log: bool = False) -> 
         tuning.set_wal_ttl_seconds(LOG_KEPT_S)
         tuning.set_wal_size_limit_mb(LOG_KEPT_BYTES // MB)
     return tuning
+
+
+def _open_files_max() -> int:
+    try:
+        import resource  # noqa: PLC0415 - POSIX only
+    except ImportError:
+        return OPEN_FILES_MAX
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return OPEN_FILES_MAX if soft == resource.RLIM_INFINITY else min(OPEN_FILES_MAX, soft // 2)
 
 
 def opened(files: Path, tuning: Options, access: AccessType | None = None) -> Rdict:
