@@ -22,7 +22,7 @@ ROOT = Path(faradisc.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 
 ROWS = (
-    ("limits",),
+    ("limits", "records"),
     ("errors", "clock", "charts", "addresses", "files"),
     ("model.values", "metrics"),
     (
@@ -100,7 +100,7 @@ IMPURE_FILES = {
     "auth/sealed_file.py": "reads and writes the files that it describes",
 }
 
-STORAGE_KNOWS = {"clock", "errors", "files", "limits"}
+STORAGE_KNOWS = {"clock", "errors", "files", "limits", "records"}
 """The engines stand beside everything else: they know bytes, not items."""
 
 _CHANCE = ("random", "randint", "randrange", "randbytes", "getrandbits", "choice", "choices", "shuffle")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
@@ -47,6 +46,7 @@ from faradisc.operations.registry import OPERATIONS
 from faradisc.protocol.executor import OperationExecutor
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.response import RequestIds
+from faradisc.records import dataclass
 from faradisc.services.administration.checking import OnlineCheck
 from faradisc.services.administration.service import Administration
 from faradisc.services.other_services import OtherServices

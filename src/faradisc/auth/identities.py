@@ -6,12 +6,12 @@ and 8.2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import orjson
 
 from faradisc.clock import Entropy
+from faradisc.records import dataclass, field
 
 _BASE32: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 

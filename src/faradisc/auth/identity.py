@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.auth.policy.model import Policies, Principal
 from faradisc.auth.session_tokens import RoleSession
+from faradisc.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from faradisc.auth.identity import Identity
+from faradisc.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import orjson
 
 from faradisc.clock import Entropy
+from faradisc.records import dataclass, field
 
 _NONCE_BYTES: Final = 12
 TOKEN_CHARACTERS_MAX: Final = 16_384

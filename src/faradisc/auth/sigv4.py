@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import parse_qsl
 
@@ -23,6 +22,7 @@ from faradisc.errors import (
     InvalidSignatureException,
     MissingAuthenticationTokenException,
 )
+from faradisc.records import dataclass, field
 
 DYNAMODB = "dynamodb"
 """The signing name of the service."""

@@ -32,13 +32,13 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from faradisc.capacity.buckets import Bucket
 from faradisc.capacity.config import HALF_UNIT, Direction
 from faradisc.capacity.partitions import PartitionBucket, divide
 from faradisc.capacity.throttle import Cause, ResourceKind, Throttle
+from faradisc.records import dataclass
 
 TICK_NS = 100_000_000
 """How long charges on credit may count as made at the same time."""

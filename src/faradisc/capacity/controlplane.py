@@ -8,7 +8,6 @@ Source: capacity.md section 2.12 (measured rules); vectors V117 to V119, V128.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from faradisc.capacity.config import DAY_NS, HOUR_NS, SECOND_NS
@@ -18,6 +17,7 @@ from faradisc.limits import (
     DECREASES_PER_DAY_INITIAL,
     TABLE_CAPACITY_UNITS_MAX,
 )
+from faradisc.records import dataclass, field
 
 Units = tuple[int, int]
 """Read and write units per second."""

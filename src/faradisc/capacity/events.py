@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
 from faradisc.capacity.config import Direction
+from faradisc.records import dataclass
 
 SplitReason = Literal["size", "raise", "warm", "on-demand", "heat", "admin"]
 

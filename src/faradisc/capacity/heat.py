@@ -12,7 +12,6 @@ Source: capacity.md section 2.7 (thresholds assumed, all in CapacityConfig); vec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from faradisc.capacity.config import HASH_BYTES, UNIT, CapacityConfig, Direction
@@ -20,6 +19,7 @@ from faradisc.capacity.key_watch import KeyWatch, SortKeyOrder
 from faradisc.capacity.partitions import Partition, PartitionBucket
 from faradisc.capacity.topology import after_key, collection_edges
 from faradisc.metrics.sketch import HeavyKey
+from faradisc.records import dataclass
 
 HEAT_STEP_S = 10
 _DECAY, _GAIN, _OF = 8465, 1535, 10_000

@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 from faradisc.capacity.buckets import Bucket, seconds
 from faradisc.capacity.config import HASH_BYTES, CapacityConfig
 from faradisc.capacity.key_watch import KeyWatch
+from faradisc.records import dataclass
 
 PARTITION_READ_UNITS_MAX = 3000
 PARTITION_WRITE_UNITS_MAX = 1000

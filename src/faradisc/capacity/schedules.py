@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 
 from faradisc.capacity.config import DAY_NS, HOUR_NS, MINUTE_NS, SECOND_NS
+from faradisc.records import dataclass
 
 _UNITS_NS = {"minute": MINUTE_NS, "hour": HOUR_NS, "day": DAY_NS}
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]

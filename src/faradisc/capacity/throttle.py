@@ -9,7 +9,6 @@ Source: capacity.md sections 2.10 and 2.11; vectors V90, V96, V107, V108, V112, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
@@ -20,6 +19,7 @@ from faradisc.errors import (
     RequestLimitExceeded,
     ThrottlingException,
 )
+from faradisc.records import dataclass
 
 
 class Cause(Enum):

@@ -11,7 +11,6 @@ Counts never round their inputs: with exact rationals 11,000 write and 1 read un
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from heapq import heapify, heappush, heapreplace
 from typing import Protocol
@@ -30,6 +29,7 @@ from faradisc.capacity.partitions import (
     hash_number,
     initial_partitions,
 )
+from faradisc.records import dataclass
 
 
 def needed_partitions(

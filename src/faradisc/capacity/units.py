@@ -8,10 +8,10 @@ Sources: capacity.md section 2.2 (rules), section 4 (vectors V20 to V69, each a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faradisc.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
+from faradisc.records import dataclass, field
 
 
 def blocks(size_bytes: int, block_bytes: int) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from faradisc.capacity.admission import Limiter
 from faradisc.capacity.throttle import Cause
+from faradisc.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from faradisc.charts.markup import Markup, element, join
 from faradisc.charts.words import duration, elapsed, short
+from faradisc.records import dataclass
 
 WIDTH = 900
 LEFT = 64

@@ -11,13 +11,13 @@ value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from faradisc.charts.axes import Frame, time_axis
 from faradisc.charts.markup import Markup, element, join, number
 from faradisc.charts.plots import figure
 from faradisc.charts.words import SPACE, brief
+from faradisc.records import dataclass
 
 LEVELS = 9
 """Shades from a little to all of the limit; level 0 is nothing."""

@@ -8,12 +8,12 @@ readers, and has its numbers in an attribute for the cursor of the page's script
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from faradisc.charts.axes import Frame, time_axis, value_axis
 from faradisc.charts.markup import Child, Markup, element, join, number
 from faradisc.charts.words import units
+from faradisc.records import dataclass
 
 Value = float | None
 _APART = 12

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from faradisc.charts.markup import Child, Markup, element
 from faradisc.charts.words import plural
+from faradisc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ store of one process nothing is written and nothing is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from faradisc.model.codec.keyspace import CATALOG_PART
+from faradisc.records import dataclass
 from faradisc.storage.api import Batch, Conflict, Part, Row, Store, all_rows
 
 ENTRIES_PER_READ = 1000

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from base64 import b64encode
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Literal
 
 import orjson
+
+from faradisc.records import dataclass, field
 
 Numbers = Literal["decimal", "double"]
 Nested = Literal["dynamodb", "plain"]

@@ -20,7 +20,6 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -36,6 +35,7 @@ from botocore.signers import RequestSigner
 from faradisc.local.database import LocalDatabase
 from faradisc.local.sessions import SERVICES
 from faradisc.local.transport import request_of, response_of
+from faradisc.records import dataclass
 
 _NAMES: Final = frozenset(
     {

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
+
+from faradisc.records import dataclass
 
 State = Literal["OK", "ALARM", "INSUFFICIENT_DATA"]
 Comparison = Literal[

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from faradisc.metrics.sketch import Sketch
+from faradisc.records import dataclass
 
 Rule = Literal["PKC", "SKC", "PKT", "SKT"]
 Mode = Literal["ACCESSED_AND_THROTTLED_KEYS", "THROTTLED_KEYS"]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from faradisc.records import dataclass
 
 SLOT_S = 10
 """As often as the consumption of partitions is measured (capacity/heat.py)."""

@@ -7,7 +7,7 @@ Source: metrics.md; capacity.md section 2.14.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from faradisc.records import dataclass
 
 NAMESPACE = "AWS/DynamoDB"
 

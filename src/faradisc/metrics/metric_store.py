@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 
 from faradisc.metrics.metric_catalog import METRICS
+from faradisc.records import dataclass
 
 SECOND_NS = 1_000_000_000
 MINUTE_NS = 60 * SECOND_NS

@@ -9,9 +9,9 @@ Sources: metrics.md; capacity.md section 2.14; vectors V130 to V133.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 
 from faradisc.metrics.metric_store import Dimensions, MetricStore, dimensions
+from faradisc.records import dataclass, field
 
 _EXACT_BITS = 6
 """Leading bits of a latency that are counted: a precision of about 3 %."""

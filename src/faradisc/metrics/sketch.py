@@ -14,9 +14,10 @@ Streams"; its use: capacity.md sections 2.7 and 2.14.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from heapq import heapify, heapreplace
 from typing import Generic, TypeVar
+
+from faradisc.records import dataclass
 
 Key = TypeVar("Key", bound=Hashable)
 

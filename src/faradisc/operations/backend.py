@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from importlib import import_module
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -42,6 +41,7 @@ from faradisc.metrics.request_metrics import RECENT_MAX
 from faradisc.model.values.checks import Wording
 from faradisc.operations.call import Call
 from faradisc.operations.request_counter import RequestCounter, log_slow
+from faradisc.records import dataclass, field
 from faradisc.storage.api import Store
 
 if TYPE_CHECKING:

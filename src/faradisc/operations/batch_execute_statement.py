@@ -11,7 +11,6 @@ Source: expressions.md section 7, errors.md section 8; charges, capacity-consump
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -51,6 +50,7 @@ from faradisc.operations.statements import (
     reject_exists,
     write_of,
 )
+from faradisc.records import dataclass
 
 _CODES: Final[dict[type[ApiError], str]] = {
     ConditionalCheckFailedException: "ConditionalCheckFailed",

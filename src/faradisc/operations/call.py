@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
 
 from faradisc.auth.identity import Identity
@@ -12,6 +11,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.parameters import Parameters
 from faradisc.model.values.size import item_size
+from faradisc.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

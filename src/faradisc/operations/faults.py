@@ -27,7 +27,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from hashlib import sha256
 from random import Random
 from typing import Any, Final
@@ -39,6 +38,7 @@ from faradisc.errors import InternalServerError
 from faradisc.operations.backend import Backend, Handler, Operation
 from faradisc.operations.call import Call
 from faradisc.operations.registry import OPERATIONS
+from faradisc.records import dataclass
 
 READS: Final = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"})
 WRITES: Final = frozenset(

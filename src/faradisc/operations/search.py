@@ -9,7 +9,6 @@ Source of the texts: errors.md section 6.5.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity import units
@@ -25,6 +24,7 @@ from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import Item, type_of
 from faradisc.model.values.schema import KeySchema
 from faradisc.operations.call import Call
+from faradisc.records import dataclass, field
 from faradisc.storage.api import RowReads
 
 if TYPE_CHECKING:

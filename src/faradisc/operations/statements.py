@@ -17,7 +17,6 @@ Source: expressions.md section 7, errors.md section 8.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -67,6 +66,7 @@ from faradisc.operations.call import Call
 from faradisc.operations.item_writes import check_put_keys
 from faradisc.operations.statement_ranges import key_ranges_of
 from faradisc.operations.update_item import UpdateStep, returned
+from faradisc.records import dataclass
 
 
 @dataclass(slots=True)

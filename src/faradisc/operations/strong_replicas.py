@@ -8,12 +8,12 @@ local indexes and expiry. Sources: errors.md section 6.11 (findings 202, 257 to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.table import Table
 from faradisc.errors import ValidationException
+from faradisc.records import dataclass
 from faradisc.storage.api import Store
 
 CAPABLE: Final = frozenset(

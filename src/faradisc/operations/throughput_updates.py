@@ -10,7 +10,7 @@ Source of rules and texts: capacity.md section 2.12 and errors.md section 6.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from faradisc.capacity.controlplane import (
@@ -26,6 +26,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, checked_maximum, checked_warm
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
 from faradisc.errors import LimitExceededException, ValidationException, invalid
+from faradisc.records import dataclass
 
 _MEMBERS = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 

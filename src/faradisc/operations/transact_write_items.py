@@ -9,7 +9,6 @@ whole request. Source: errors.md sections 4 and 6.8.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity import units
@@ -44,6 +43,7 @@ from faradisc.operations.call import Call
 from faradisc.operations.item_writes import check_put_keys, report_writes
 from faradisc.operations.transact_get_items import report_reads
 from faradisc.operations.update_item import UpdateStep
+from faradisc.records import dataclass
 
 
 async def transact_write_items(backend: Backend, call: Call) -> dict[str, Any]:

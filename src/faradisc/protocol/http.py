@@ -6,7 +6,7 @@ into bytes. Nothing between them uses a socket.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from faradisc.records import dataclass, field
 
 Headers = tuple[tuple[bytes, bytes], ...]
 

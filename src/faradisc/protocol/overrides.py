@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from faradisc.errors import SELECTIONS
+from faradisc.records import dataclass, field
 
 ERRORS_MAX = 10
 """Constraint errors collected in one message (errors.md section 3)."""

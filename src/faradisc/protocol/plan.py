@@ -11,11 +11,11 @@ of the rules of items.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from faradisc.protocol import overrides
 from faradisc.protocol.overrides import ModelFix, Rules
 from faradisc.protocol.service_model import ModelOperation, Shape
+from faradisc.records import dataclass, field
 
 ATTRIBUTE = "attribute"
 """Kind of a node that holds one AttributeValue."""

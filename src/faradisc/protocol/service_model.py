@@ -11,7 +11,6 @@ service's differences are in `overrides.py`, and `plan.py` combines both.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import orjson
 
 from faradisc.errors import UnknownOperationException
+from faradisc.records import dataclass, field
 
 SERVICES = ("dynamodb", "dynamodbstreams")
 OTHER_SERVICES = ("application-autoscaling", "cloudwatch", "iam", "sts")

@@ -17,7 +17,6 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, cast
@@ -34,6 +33,7 @@ from faradisc.protocol.executor import Executor, OperationExecutor
 from faradisc.protocol.front import answer
 from faradisc.protocol.http import HttpRequest, HttpResponse
 from faradisc.protocol.other_services.recognise import service_request_of
+from faradisc.records import dataclass
 
 FILE_BYTES: Final = 64 << 20
 WAITING_MAX: Final = 100_000

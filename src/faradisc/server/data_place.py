@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
+from faradisc.records import dataclass
 from faradisc.server.setting import SettingsError
 
 DATA_DIR = "faradisc-data"

@@ -18,12 +18,12 @@ import gc
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TypeVar
 
 from faradisc.limits import MB
 from faradisc.protocol.executor import Overloaded
 from faradisc.protocol.http import HttpRequest, Peer
+from faradisc.records import dataclass
 from faradisc.server.load import is_own
 
 T = TypeVar("T")

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from heapq import nsmallest
 from operator import itemgetter
 from typing import Protocol
 
 from faradisc.limits import KB, MB
+from faradisc.records import dataclass
 
 CONNECTIONS_MAX = 4096
 WAITING_MAX = 2048

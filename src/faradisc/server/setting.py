@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from faradisc.records import dataclass, field
 
 ENVIRONMENT_PREFIX = "FARADISC_"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from faradisc.protocol.http import HttpRequest, HttpResponse
+from faradisc.records import dataclass, field
 from faradisc.server.load import Candidate, Load, Replaceable
 
 IDLE_TICKS_MAX = 600

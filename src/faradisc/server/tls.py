@@ -12,8 +12,8 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from faradisc.records import dataclass
 from faradisc.server.load import Load
 from faradisc.server.setting import SettingsError
 

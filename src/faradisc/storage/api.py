@@ -37,10 +37,10 @@ A store belongs to one thread (one event loop) at a time; coroutines of that thr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypedDict
 
 from faradisc import errors
+from faradisc.records import dataclass, field
 
 Part = bytes
 """Name of a part: 1 to PART_BYTES_MAX bytes, opaque. No part contains another, whatever its name."""

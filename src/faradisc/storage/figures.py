@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
+
+from faradisc.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -22,9 +22,10 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
+
+from faradisc.records import dataclass
 
 SYNC_RECORD_FILE = "SYNCED"
 SLOTS = 128

@@ -6,7 +6,6 @@ import operator
 import re
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache, partial
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from faradisc.auth.policy.model import PolicyError, Request
 from faradisc.auth.policy.patterns import Test, arn_like, equal, is_arn, like
+from faradisc.records import dataclass
 
 Condition = Callable[[Request], bool]
 

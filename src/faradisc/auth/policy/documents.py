@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.auth.policy.conditions import LEGACY
 from faradisc.auth.policy.model import PolicyError, PolicyKind
+from faradisc.records import dataclass
 
 DOCUMENT_CHARACTERS_MAX: Final = 131_072
 """The most that any operation takes (iam.md section 8.3); quotas per kind of policy are smaller."""

@@ -11,10 +11,11 @@ Facts: iam.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from time import gmtime, strftime
 from typing import Final, Literal
+
+from faradisc.records import dataclass, field
 
 PolicyKind = Literal["identity", "resource", "trust"]
 """The grammar of a document. Boundaries and session policies are written as identity policies are."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Final
 
 from faradisc.auth.policy.model import Request
+from faradisc.records import dataclass
 
 Test = Callable[[str, Request], bool]
 """Whether a text, such as the value of a condition key, is what a policy asks for."""

@@ -8,7 +8,6 @@ that is named `resource` or `..._resource` is such a number.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 import orjson
@@ -21,6 +20,7 @@ from faradisc.engine.tables.derived import Derived, Kinds
 from faradisc.engine.tables.layout import TableLayout
 from faradisc.engine.tables.state import TableState
 from faradisc.model.codec.keyspace import CATALOG_PART, JOBS_PART, STREAMS_PART, TOKENS_PART
+from faradisc.records import dataclass, field
 from faradisc.storage.api import Corruption, IOFailed, Part, ReadOnlyStore
 
 LAST_RESOURCE_KEY = b"\xff"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Coroutine
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from faradisc.engine.copying.format import (
     LOG,
@@ -30,8 +29,7 @@ _SEGMENT = re.compile(LOG + r"([0-9]{16})(?:-([0-9]{16}))?")
 _SNAPSHOT = re.compile(SNAPSHOTS + r"[0-9]{20}-[0-9]{16}/" + re.escape(MANIFEST))
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(NamedTuple):
     """A segment by its name: the numbers of its groups."""
 
     first: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from rocksdict import Rdict, WriteBatch, WriteOptions
@@ -23,6 +22,7 @@ from faradisc.engine.copying.place import CopyPlace, Span
 from faradisc.engine.copying.points import CopyPoint, remember
 from faradisc.engine.objects.api import NoSuchKey
 from faradisc.files import sync_directory
+from faradisc.records import dataclass, field
 from faradisc.storage import format as data_format
 from faradisc.storage.rocks_files import ROCKS_DIRECTORY, opened, options
 from faradisc.storage.rocks_log import Commit, replay, write_sequence

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from faradisc.engine.inspection.problems import LOST
 from faradisc.engine.inspection.words import read_item
 from faradisc.engine.tables.layout import TableLayout
@@ -11,6 +9,7 @@ from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.schema import KeySchema
 from faradisc.model.values.size import item_size
+from faradisc.records import dataclass
 from faradisc.storage.api import Part
 
 REWRITES = "rewrites the record in its canonical form"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, BinaryIO
 
@@ -22,6 +21,7 @@ from faradisc.engine.formats.manifests import Manifests
 from faradisc.engine.objects.api import Listing, NoSuchKey, Object, ObjectStorage
 from faradisc.engine.sealing.sealers import Sealers
 from faradisc.engine.tables.table import Table
+from faradisc.records import dataclass, field
 
 STEP_BYTES = 256 * 1024
 """Content read in one step: about ten milliseconds of work."""

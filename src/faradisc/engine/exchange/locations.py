@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from faradisc.engine.objects.api import ObjectStorage
 from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.model.values.attribute import Item
+from faradisc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from faradisc.engine.formats import compression, csv_rows, ion_values, json_lines
 from faradisc.engine.formats.compression import InputDamaged
 from faradisc.engine.formats.json_lines import RECORD_BYTES_MAX, Malformed
 from faradisc.engine.tables.table import Table
+from faradisc.records import dataclass
 
 EMPTY_BYTES_MAX = 2 * RECORD_BYTES_MAX
 """Content without a record that is read before the object counts as damaged. Without this limit blank lines,

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from json import JSONDecoder
 from typing import Any, final
 
 import orjson
+
+from faradisc.records import dataclass
 
 RECORD_BYTES_MAX = 8 * 1024 * 1024
 """Largest text of one record. The text of an item of 400 KB has at most 3.6 MB (a list of empty strings)."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 import posixpath
 from base64 import b32encode, b64encode
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from hashlib import md5
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -26,6 +25,7 @@ import orjson
 from faradisc.engine.formats.compression import PIECE_BYTES, InputDamaged
 from faradisc.engine.formats.json_lines import Malformed, lines
 from faradisc.engine.objects.api import NoSuchKey, Object, ObjectStorage
+from faradisc.records import dataclass
 
 if TYPE_CHECKING:
     from hashlib import _Hash as HASH

@@ -22,12 +22,12 @@ import hmac
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from typing import Any
 
 from faradisc.model.values.attribute import AttributeValue, Item, sorted_set
+from faradisc.records import dataclass
 
 ACTIONS = ("hash", "fake", "drop")
 _STEP = re.compile(r'"([^"]+)"|([^."\[\]]+)|(\[\*\])')

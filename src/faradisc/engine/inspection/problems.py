@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
+
+from faradisc.records import dataclass, field
 
 LISTED_MAX = 50
 """Listed problems of one kind at one location; all are counted."""

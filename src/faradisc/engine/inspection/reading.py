@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from faradisc.engine.inspection.problems import Problem, RepairAction, Report
+from faradisc.records import dataclass, field
 from faradisc.storage.api import Part, ReadOnlyStore
 
 ROWS_PER_PAGE = 200

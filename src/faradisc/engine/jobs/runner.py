@@ -26,11 +26,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from faradisc.clock import Clock
 from faradisc.errors import AccessDeniedException, StorageError
+from faradisc.records import dataclass
 
 log = logging.getLogger("faradisc.engine.jobs")
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 
 from faradisc.clock import Clock, Entropy
@@ -32,6 +31,7 @@ from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
 from faradisc.errors import ApiError
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.model.codec.keyspace import key_of_row, parts_of
+from faradisc.records import dataclass
 from faradisc.storage.api import Part, Store
 
 log = logging.getLogger("faradisc.engine.kinesis")

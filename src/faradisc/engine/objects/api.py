@@ -17,9 +17,10 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import md5
 from typing import BinaryIO, ClassVar, Final, Protocol
+
+from faradisc.records import dataclass
 
 DRAFT_PREFIX = ".draft-"
 """Prefix of the names of files that are not objects yet."""

@@ -7,10 +7,10 @@ between them), so that it stays cut at a restart, and all nodes of a shared stor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from random import Random
 
 from faradisc.model.codec.keyspace import LINKS_PART
+from faradisc.records import dataclass
 from faradisc.storage.api import Batch, Store
 
 Link = tuple[str, str]

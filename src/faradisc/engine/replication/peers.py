@@ -20,7 +20,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from faradisc.clock import Clock
@@ -28,6 +27,7 @@ from faradisc.engine.jobs.walk import WalkPosition
 from faradisc.engine.replication.filling import FillPage
 from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.state import TableState
+from faradisc.records import dataclass, field
 
 PEER_FORMAT = 1
 """Of questions and answers."""

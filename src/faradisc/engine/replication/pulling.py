@@ -13,7 +13,6 @@ from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -46,6 +45,7 @@ from faradisc.engine.tables.state import TableState
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.table_lifecycle import INACCESSIBLE
 from faradisc.errors import ResourceInUseException, ResourceNotFoundException
+from faradisc.records import dataclass, field
 from faradisc.storage.api import Store
 
 RETRY_S = 1.0

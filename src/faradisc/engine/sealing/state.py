@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from faradisc.records import dataclass
 
 CONTEXT_TABLE = "aws:dynamodb:tableName"
 CONTEXT_ACCOUNT = "aws:dynamodb:subscriberId"

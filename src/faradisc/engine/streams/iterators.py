@@ -9,12 +9,12 @@ Source of form and lifetime: streams.md section 4.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
 from hashlib import blake2b
 from struct import Struct
 
 from faradisc.errors import ExpiredIteratorException, ValidationException
 from faradisc.limits import SHARD_ITERATOR_LIFETIME_S
+from faradisc.records import dataclass
 
 _POSITION = Struct(">QQ")
 _DIGEST_BYTES = 8

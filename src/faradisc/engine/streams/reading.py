@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -20,6 +19,7 @@ from faradisc.engine.streams.shards import Shard, position_of, sequence_number
 from faradisc.engine.streams.stream import Stream
 from faradisc.errors import ResourceNotFoundException, TrimmedDataAccessException, ValidationException
 from faradisc.limits import STREAM_PAGE_BYTES_MAX
+from faradisc.records import dataclass
 from faradisc.storage.api import Part
 
 _ARN = re.compile(

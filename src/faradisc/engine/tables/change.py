@@ -6,7 +6,6 @@ Nothing here reads or writes the store; writes.py does that.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from faradisc.capacity import units
@@ -23,6 +22,7 @@ from faradisc.limits import ATTRIBUTE_NAME_BYTES_MAX, ITEM_SIZE_BYTES_MAX
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import changed_item_size, item_size
+from faradisc.records import dataclass, field
 from faradisc.storage.api import Row
 
 if TYPE_CHECKING:

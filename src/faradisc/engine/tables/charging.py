@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, asks_index
@@ -28,6 +27,7 @@ from faradisc.errors import ValidationException
 from faradisc.limits import STORAGE_OVERHEAD_BYTES, WRITE_UNIT_BYTES
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
+from faradisc.records import dataclass
 
 # --- Writes --------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.engine.tables.state import (
@@ -33,6 +32,7 @@ from faradisc.limits import (
     THROUGHPUT_NUMBER_MAX,
 )
 from faradisc.model.values.schema import ProjectionKind
+from faradisc.records import dataclass, field
 
 
 @dataclass(slots=True)

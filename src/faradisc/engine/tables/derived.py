@@ -18,7 +18,6 @@ follow from it. The kinds are in engine/derived/, above this package; the catalo
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from faradisc.clock import Clock
@@ -34,6 +33,7 @@ from faradisc.engine.throughput.meter import TableMeter
 from faradisc.engine.vectors.memory import VectorMemory
 from faradisc.limits import ITEM_COLLECTION_BYTES_MAX
 from faradisc.model.values.attribute import Item
+from faradisc.records import dataclass, field
 from faradisc.storage.api import Batch, Batches, Part, Store
 
 

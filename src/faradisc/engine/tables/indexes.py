@@ -9,7 +9,6 @@ Source of the charges: capacity.md section 2.2, "Secondary index write units".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity import units
@@ -18,6 +17,7 @@ from faradisc.limits import STORAGE_OVERHEAD_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import item_size
+from faradisc.records import dataclass
 from faradisc.storage.api import Batches
 
 

@@ -9,7 +9,6 @@ Sources: capacity.md sections 2.2 and 2.11; vectors V32, V113.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from faradisc.capacity import units
 from faradisc.capacity.admission import Charge, spread
@@ -21,6 +20,7 @@ from faradisc.engine.tables.layout import Index
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.usage_recording import trace
 from faradisc.model.codec.keyspace import slot_low
+from faradisc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ Sources: limits.md section 4; capacity.md section 2.2 (what a page costs).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from faradisc.capacity import units
@@ -21,6 +20,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.limits import PAGE_BYTES_MAX, READ_UNIT_BYTES
 from faradisc.model.codec import item_record
 from faradisc.model.values.attribute import Item
+from faradisc.records import dataclass, field
 from faradisc.storage.api import RowReads
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity.admission import Limiter
@@ -14,6 +13,7 @@ from faradisc.engine.throughput.registry_clock import RegistryClock
 from faradisc.engine.throughput.table_usage import CountingUsage, EnforcingUsage, TableUsage
 from faradisc.engine.throughput.trace_recorder import TraceRecorder
 from faradisc.metrics.contributor_insights import Insights, Mode
+from faradisc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

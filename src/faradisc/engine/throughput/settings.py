@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from faradisc.capacity.config import CapacityConfig, parse_caps, profile
+from faradisc.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

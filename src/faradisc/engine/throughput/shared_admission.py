@@ -13,7 +13,6 @@ deleted when its balance is full and no node asks for anything. Source: many-nod
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +25,7 @@ from faradisc.engine.cluster.nodes import DEAD_NS, Nodes
 from faradisc.engine.throughput.meter import TableMeter
 from faradisc.errors import StorageError
 from faradisc.model.codec.keyspace import ADMISSION_PART
+from faradisc.records import dataclass, field
 from faradisc.storage.api import Batch, Conflict, Store
 
 INTERVAL_NS = SECOND_NS // 2

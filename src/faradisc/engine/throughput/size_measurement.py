@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from faradisc.capacity.partitions import Contents, Partition
 from faradisc.engine.throughput.meter import TableMeter
 from faradisc.errors import AccessDeniedException
 from faradisc.model.codec import item_record
+from faradisc.records import dataclass
 from faradisc.storage.api import Corruption, ReadOnlyStore
 
 MARKS_MAX = 4096

@@ -20,7 +20,6 @@ Source: limits.md section 8; capacity-consumption.md section 3 (what a replay re
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -29,6 +28,7 @@ import orjson
 from faradisc.errors import IdempotentParameterMismatchException, TransactionInProgressException
 from faradisc.limits import IDEMPOTENCY_WINDOW_S
 from faradisc.model.codec.keyspace import TOKENS_PART
+from faradisc.records import dataclass
 from faradisc.storage.api import Batch, Part, Row, Stale, Store
 
 FORGOTTEN_PER_STEP = 100

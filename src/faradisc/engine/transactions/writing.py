@@ -11,7 +11,6 @@ reasons are in request order.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from faradisc.capacity.throttle import Throttle, transaction_answer
@@ -29,6 +28,7 @@ from faradisc.errors import (
     ValidationException,
 )
 from faradisc.model.values.attribute import Item
+from faradisc.records import dataclass
 from faradisc.storage.api import Batch, Store
 
 TOO_LARGE = (

@@ -6,13 +6,13 @@ an INLINE_FILTER attribute may have any type.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from faradisc.engine.vectors import numbers
 from faradisc.errors import ValidationException
 from faradisc.model.values.attribute import AttributeValue, Item, type_of
 from faradisc.model.values.schema import IndexSchema
+from faradisc.records import dataclass, field
 
 Distance = Literal["COSINE", "EUCLIDEAN", "DOT_PRODUCT"]
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from faradisc.engine.vectors import numbers
 from faradisc.engine.vectors.block import Block, Ranked
@@ -22,6 +21,7 @@ from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import HASH_BYTES, Placement
 from faradisc.model.codec.sortkey import after_prefix
 from faradisc.model.values.attribute import AttributeValue, Item
+from faradisc.records import dataclass
 from faradisc.storage.api import ReadOnlyStore
 
 SPARE_CANDIDATES = 32

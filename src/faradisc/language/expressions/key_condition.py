@@ -15,7 +15,6 @@ Sources: expressions.md section 3, errors.md section 6.5, new-features.md sectio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from faradisc.language.expressions import errors
@@ -36,6 +35,7 @@ from faradisc.language.expressions.syntax import (
 from faradisc.limits import GSI_HASH_ATTRIBUTES_MAX, GSI_RANGE_ATTRIBUTES_MAX
 from faradisc.model.values.attribute import AttributeValue
 from faradisc.model.values.schema import KeySchema
+from faradisc.records import dataclass
 
 RangeOperator: TypeAlias = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 RANGE_OPERATORS: Final[dict[str, RangeOperator]] = {each: each for each in get_args(RangeOperator)}

@@ -7,7 +7,6 @@ the same, and their types. Source: errors.md section 6.4, expressions.md section
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from faradisc.language.expressions import errors
@@ -17,6 +16,7 @@ from faradisc.limits import IN_OPERANDS_MAX
 from faradisc.model.values.attribute import ORDERED_TYPES, SET_TYPES, AttributeValue, compare, type_of
 from faradisc.model.values.path import Path as ResolvedPath
 from faradisc.model.values.path import text as path_text
+from faradisc.records import dataclass
 
 
 @dataclass(slots=True)

@@ -15,11 +15,11 @@ the nodes of a condition, each after its parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from faradisc.model.values.attribute import AttributeValue
 from faradisc.model.values.path import Path as ResolvedPath
+from faradisc.records import dataclass, field
 
 Verb: TypeAlias = Literal["SET", "REMOVE", "ADD", "DELETE"]
 

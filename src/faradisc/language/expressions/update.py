@@ -18,7 +18,6 @@ Sources: expressions.md section 5; order of errors and texts, errors.md section 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from faradisc.language.expressions import errors
@@ -40,6 +39,7 @@ from faradisc.language.expressions.update_actions import ActionCompiler, Check, 
 from faradisc.model.values import path as paths
 from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.size import text_size, value_size
+from faradisc.records import dataclass
 
 
 @dataclass(slots=True)

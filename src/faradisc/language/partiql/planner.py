@@ -13,7 +13,6 @@ Sources: expressions.md section 7; limits.md section 4 (50 values for a partitio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from faradisc.language.expressions import KeyCondition
@@ -27,6 +26,7 @@ from faradisc.language.partiql.conditions import clause_of
 from faradisc.language.partiql.syntax import Clause, Conjunct, Where, constant_value
 from faradisc.model.values.attribute import ORDERED_TYPES, AttributeValue, Item, type_of
 from faradisc.model.values.schema import KeySchema
+from faradisc.records import dataclass
 
 PARTITIONS_MAX: Final = 50
 """Values in an IN on the partition key. Assumed: the text for more is that of other operands; as many

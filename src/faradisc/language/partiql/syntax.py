@@ -12,12 +12,12 @@ binder only fills in the parameters.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from faradisc.language.expressions.syntax import Action, Condition, Constant, Path, ValueRef
 from faradisc.model.values.attribute import AttributeValue
 from faradisc.model.values.path import Path as ResolvedPath
+from faradisc.records import dataclass, field
 
 # --- Values --------------------------------------------------------------------------------------
 

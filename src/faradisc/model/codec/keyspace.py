@@ -24,12 +24,12 @@ resource too, of logs without rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from faradisc.model.codec.sortkey import decode_component, encode_bytes, encode_component, raw_bytes
 from faradisc.model.values.attribute import AttributeValue, Item
 from faradisc.model.values.schema import KeySchema
+from faradisc.records import dataclass, field
 
 try:
     # Python's own implementation, where it was built, takes half the time of OpenSSL's for a few bytes.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.model.values.attribute import AttributeValue
 from faradisc.model.values.checks import Wording, check_values
+from faradisc.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faradisc.limits import PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.size import value_size
+from faradisc.records import dataclass, field
 
 KeyType = Literal["S", "N", "B"]
 ProjectionKind = Literal["ALL", "KEYS_ONLY", "INCLUDE"]

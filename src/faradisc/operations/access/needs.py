@@ -8,7 +8,6 @@ reaches the same table, and must meet the same policies. Source: iam.md sections
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.engine.streams.iterators import arn_of
@@ -21,6 +20,7 @@ from faradisc.language.partiql.syntax import Body, Delete, Insert, Statement, Up
 from faradisc.operations.backend import Access, Backend
 from faradisc.operations.call import Call
 from faradisc.operations.registry import OPERATIONS
+from faradisc.records import dataclass
 
 SERVICE: Final = "dynamodb"
 

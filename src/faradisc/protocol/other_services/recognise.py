@@ -10,11 +10,11 @@ Source: botocore's serializers `json`, `smithy-rpc-v2-cbor` and `query`; its mod
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.other_services.services import BY_PREFIX, CLOUDWATCH, OF_QUERIES, Service
+from faradisc.records import dataclass
 
 WireFormat = Literal["json", "cbor", "query"]
 

@@ -6,8 +6,9 @@ a test holds this table against them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from faradisc.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

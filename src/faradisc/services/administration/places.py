@@ -6,13 +6,13 @@ The store knows prefixes of parts. A table's are those of its items, indexes, hi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.clock import Clock
 from faradisc.engine.tables.catalog import Catalog
 from faradisc.engine.tables.table import Table
 from faradisc.errors import StorageError
+from faradisc.records import dataclass
 from faradisc.services.administration.throughput import AdminError, NoSuchTable
 from faradisc.storage.postgres.moving import Mover, ask
 from faradisc.storage.postgres.placement import HOME, PREFIX_BYTES

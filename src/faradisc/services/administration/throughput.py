@@ -6,7 +6,6 @@ Source: capacity.md section 2.16, "Admin API".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity import inspect
@@ -17,6 +16,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.throughput.settings import parse_config
 from faradisc.engine.throughput.throughput import Throughput
 from faradisc.model.codec.keyspace import Placement
+from faradisc.records import dataclass
 from faradisc.services.administration.hot_keys import hot_keys
 from faradisc.storage.api import ReadOnlyStore
 

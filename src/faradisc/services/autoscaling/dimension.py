@@ -9,10 +9,10 @@ Source: metrics.md ("Auto scaling hooks"); the model's documentation of Resource
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.metrics.metric_store import Dimensions, dimensions
+from faradisc.records import dataclass
 from faradisc.services.autoscaling.errors import ValidationException
 
 _RESOURCE: Final = re.compile(r"table/([A-Za-z0-9_.-]{1,255})(?:/index/([A-Za-z0-9_.-]{1,255}))?")

@@ -11,7 +11,6 @@ there are metrics; changes that follow are made at the present time.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.capacity.autoscaling import Rescale
@@ -26,6 +25,7 @@ from faradisc.metrics.alarm_rule import Value
 from faradisc.metrics.metric_catalog import NAMESPACE
 from faradisc.metrics.metric_store import RETENTION_MINUTES
 from faradisc.operations.call import Call
+from faradisc.records import dataclass
 from faradisc.services.autoscaling import tracking_alarms
 from faradisc.services.autoscaling.target import ScalingPolicy, Target
 from faradisc.services.autoscaling.targets import Activity, TargetStore

@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from faradisc.records import dataclass
 from faradisc.services.cloudwatch.series_math import (
     FUNCTIONS,
     OPERATIONS,

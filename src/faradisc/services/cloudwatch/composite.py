@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from faradisc.errors import ValidationException
 from faradisc.metrics.alarm_rule import State
+from faradisc.records import dataclass
 
 ALARMS_MAX: Final = 100
 ELEMENTS_MAX: Final = 500

@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import Clock, Entropy
 from faradisc.engine.jobs.threads import WaitingThreads
 from faradisc.metrics.alarm_rule import State
+from faradisc.records import dataclass
 from faradisc.services.cloudwatch.alarm import ACTIONS, Alarm
 from faradisc.services.cloudwatch.reasons import iso_time
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.errors import ValidationException
+from faradisc.records import dataclass
 from faradisc.services.cloudwatch.arithmetic import Surroundings, calculate
 from faradisc.services.cloudwatch.series_math import Array, Series, Value, ValueBudget
 from faradisc.services.cloudwatch.sources import MetricName, Sources, dimensions_of

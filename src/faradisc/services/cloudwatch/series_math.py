@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final, NoReturn
 
 from faradisc.capacity.config import SECOND_NS
 from faradisc.errors import ValidationException
+from faradisc.records import dataclass
 from faradisc.services.cloudwatch.tokens import refuse
 
 Series = dict[int, float]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.metrics.metric_catalog import METRICS, NAMESPACE
 from faradisc.metrics.metric_store import Dimensions, MetricStore, Statistic
+from faradisc.records import dataclass
 from faradisc.services.cloudwatch.custom import CustomMetrics
 
 MetricsOf = Callable[[str], MetricStore]

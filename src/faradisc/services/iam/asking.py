@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -29,6 +28,7 @@ from faradisc.auth.policy.model import (
 )
 from faradisc.auth.session_tokens import RoleSession
 from faradisc.clock import Entropy
+from faradisc.records import dataclass
 from faradisc.services.iam.errors import (
     InvalidInput,
     LimitExceeded,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from faradisc.errors import StorageError
+from faradisc.records import dataclass
 from faradisc.storage.api import IOFailed
 from faradisc.storage.postgres.connecting import address_of, connector, prepare, schema_of
 from faradisc.storage.postgres.errors import translated

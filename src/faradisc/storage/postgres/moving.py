@@ -16,10 +16,10 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.errors import StorageError
+from faradisc.records import dataclass
 from faradisc.storage.api import NETWORKED_SLOTS, Part
 from faradisc.storage.postgres.errors import sqlstate, translated
 from faradisc.storage.postgres.keys import ABOVE_ALL

@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from faradisc.records import dataclass
 from faradisc.storage.api import Epochs, Keys, Part, Row, Stale
 from faradisc.storage.postgres.errors import ABSENT, Moved, breaks_connection, sqlstate, translated
 from faradisc.storage.postgres.keys import is_long, loaded, stored_key

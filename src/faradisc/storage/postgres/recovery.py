@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from faradisc.errors import StorageError
+from faradisc.records import dataclass
 from faradisc.storage.postgres.place import Place
 from faradisc.storage.postgres.store import SEAL
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from faradisc.records import dataclass
 from faradisc.storage.api import Batch, Conflict, Part, ReadOnlyStore, Row, Store
 
 PART = b"\x01part"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
+from faradisc.records import dataclass
 from faradisc.tools.planner.traces.trace_format import Described
 
 SAMPLES = 32

@@ -8,7 +8,8 @@ such as pk, id or GSI1PK, have no verdict.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from faradisc.records import dataclass
 
 
 def _words(text: str) -> frozenset[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 
 from faradisc.capacity import units
 from faradisc.capacity.config import HALF_UNIT, HASH_BYTES, CapacityConfig, Direction
 from faradisc.limits import ITEM_SIZE_BYTES_MAX, WRITE_UNIT_BYTES
 from faradisc.model.codec.sortkey import decode_component
+from faradisc.records import dataclass, field
 from faradisc.tools.advisor.definitions import Definition, of_trace
 from faradisc.tools.advisor.traffic import (
     Filtered,

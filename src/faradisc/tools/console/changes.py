@@ -7,9 +7,9 @@ are still as they were read. A new key is a transaction: the new item, and the d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from faradisc.records import dataclass
 from faradisc.tools.console.values import Item, Value
 
 Path = tuple[str | int, ...]

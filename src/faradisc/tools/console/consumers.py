@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
+from faradisc.records import dataclass
 from faradisc.tools.console.endpoint import Failure, ServerEndpoint
 from faradisc.tools.consumers.leases import GROUP_KEY, SHARD_END
 

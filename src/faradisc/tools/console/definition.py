@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pprint import pformat
 from typing import Any, Final
 
+from faradisc.records import dataclass, field
 from faradisc.tools.console.changes import Call
 from faradisc.tools.console.money import is_on_demand
 

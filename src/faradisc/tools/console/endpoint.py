@@ -7,13 +7,13 @@ import os
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import orjson
 
 from faradisc.clock import SystemClock
+from faradisc.records import dataclass, field
 from faradisc.tools.console.values import from_client, to_client
 
 _METHOD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")

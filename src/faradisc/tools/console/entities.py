@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
+from faradisc.records import dataclass, field
 from faradisc.tools.console.values import Item, text_of
 
 _PREFIX: Final = re.compile(r"([A-Za-z][A-Za-z0-9_]*[#:|/])")

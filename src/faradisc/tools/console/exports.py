@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import orjson
 
+from faradisc.records import dataclass
 from faradisc.tools.console.endpoint import S3_URL, ServerEndpoint
 
 CHUNK_BYTES: Final = 1 << 20

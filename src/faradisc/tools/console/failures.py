@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
+from faradisc.records import dataclass
 from faradisc.tools.console.endpoint import Failure
 
 EXPIRED: Final = frozenset(

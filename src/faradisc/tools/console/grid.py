@@ -7,11 +7,11 @@ nothing of an item is treated as markup.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from nicegui import ui
 
+from faradisc.records import dataclass
 from faradisc.tools.console.entities import UNNAMED, colour_of, entity_name
 from faradisc.tools.console.staging import StagedRow
 from faradisc.tools.console.values import Item, cell, is_inline, type_of, visible

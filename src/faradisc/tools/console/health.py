@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from faradisc.clock import SystemClock
+from faradisc.records import dataclass
 from faradisc.tools.console.consumers import LEASE_TABLE, ConsumerPosition, positions
 from faradisc.tools.console.drawing import TableReads
 from faradisc.tools.console.endpoint import Failure, ServerEndpoint

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from faradisc.records import dataclass
 from faradisc.tools.console.values import size_text, visible
 
 HOT_PERCENT: Final = 5

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from faradisc.records import dataclass, field
 from faradisc.tools.console.values import Item, ValueMistake, checked_item, text_of, type_of, value_of
 from faradisc.tools.readers.items import SUFFIXES, read_items
 from faradisc.tools.readers.seed import Line

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
+from faradisc.records import dataclass, field
 from faradisc.tools.console.values import Item, Value, ValueMistake, text_of, type_of, value_of
 
 SORT_OPERATORS: Final = {

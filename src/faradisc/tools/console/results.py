@@ -10,10 +10,10 @@ import asyncio
 import csv
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from faradisc.records import dataclass
 from faradisc.tools.console.changes import Call, PathChange, applied, write_of
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.plain_json import plain_text

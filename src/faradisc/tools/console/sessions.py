@@ -6,12 +6,12 @@ botocore takes about ten megabytes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
 
 from nicegui import app
 
+from faradisc.records import dataclass, field
 from faradisc.tools.console.endpoint import Failure, Key, ServerEndpoint
 
 RECENT_MAX: Final = 6

@@ -11,13 +11,13 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 from nicegui import Client, background_tasks, ui
 
+from faradisc.records import dataclass
 from faradisc.tools.console.endpoint import Failure
 from faradisc.tools.console.failures import EXPIRED, explained
 from faradisc.tools.console.parts import heading, note

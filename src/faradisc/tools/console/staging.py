@@ -7,9 +7,9 @@ its place until that is written, so it can still be seen and taken back.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Literal
 
+from faradisc.records import dataclass, field
 from faradisc.tools.console.changes import applied, path_changes
 from faradisc.tools.console.values import Item
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from zlib import crc32
 
+from faradisc.records import dataclass
 from faradisc.tools.consumers.leases import ShardLease
 
 

@@ -11,12 +11,12 @@ import json
 import os
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from faradisc.files import sync_file
+from faradisc.records import dataclass
 from faradisc.tools.consumers.events import Record, event_of
 from faradisc.tools.consumers.posting import Poster
 from faradisc.tools.consumers.tables import ensure_table

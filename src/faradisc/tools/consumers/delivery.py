@@ -19,10 +19,10 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 
 from faradisc.clock import Clock
+from faradisc.records import dataclass
 from faradisc.tools.consumers.dead_letters import FAILED, TOO_OLD, DeadLetters, Letter
 from faradisc.tools.consumers.events import Record, event_of, first_failure
 from faradisc.tools.consumers.handlers import Context, Invoke

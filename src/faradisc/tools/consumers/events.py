@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from zlib import crc32
+
+from faradisc.records import dataclass
 
 Event = dict[str, Any]
 """`{"Records": [...]}`"""

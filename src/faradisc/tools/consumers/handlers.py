@@ -11,9 +11,9 @@ import importlib
 import inspect
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from faradisc.records import dataclass
 from faradisc.tools.consumers.events import Event
 from faradisc.tools.consumers.posting import Poster
 

@@ -7,9 +7,9 @@ count: its records were trimmed, or were older than the start of the group.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from faradisc.records import dataclass
 from faradisc.tools.consumers.leases import GroupStart, ShardLease
 
 

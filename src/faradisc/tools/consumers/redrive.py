@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
+from faradisc.records import dataclass, field
 from faradisc.tools.consumers.events import Record, first_failure
 from faradisc.tools.consumers.handlers import Context, Invoke
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from faradisc.records import dataclass
 
 BATCH_RECORDS_MAX = 10_000
 BATCH_BYTES_MAX = 6 * 1024 * 1024

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
+
+from faradisc.records import dataclass, field
 
 
 @dataclass(slots=True)

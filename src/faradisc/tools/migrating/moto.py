@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from faradisc.records import dataclass, field
 
 MOCKS: Final = frozenset({"mock_aws", "mock_dynamodb", "mock_dynamodb2", "mock_dynamodbstreams"})
 """moto's names of what answers DynamoDB: the newest, and those before version 5."""

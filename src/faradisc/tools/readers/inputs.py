@@ -7,7 +7,6 @@ format of other files is recognised by their content; that of CSV and of compres
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from faradisc.engine.exchange.object_reader import InputFormat
 from faradisc.engine.formats.compression import InputDamaged, pieces
 from faradisc.engine.formats.manifests import FILES, SUMMARY, CheckedFile, DataFile, data_files, read_checked
 from faradisc.engine.objects.directory import DirectoryStorage
+from faradisc.records import dataclass
 from faradisc.storage.immediate import run
 from faradisc.tools.readers.recognising import InputKind, kind_of_file
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from faradisc.records import dataclass, field
 
 STREAM = ""
 """As the ResourceArn of a request: the stream of its table, whose ARN is not known before it is there."""

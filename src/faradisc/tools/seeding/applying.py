@@ -8,10 +8,10 @@ table is recognised by the tag and loaded again from the beginning.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from faradisc.errors import RequestRejected
+from faradisc.records import dataclass, field
 from faradisc.tools.readers.item_values import dynamodb_item
 from faradisc.tools.readers.items import read_items
 from faradisc.tools.readers.seed import (

@@ -8,11 +8,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from faradisc.clock import stopwatch_s
 from faradisc.errors import RequestRejected
+from faradisc.records import dataclass, field
 from faradisc.tools.transfer.copying import count
 from faradisc.tools.transfer.endpoints import Endpoint
 from faradisc.tools.transfer.scanning import Page, State, scan

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from faradisc.engine.formats.masking import Masker
 from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.engine.tables.keys import KEY_MISMATCH, missing_key
 from faradisc.errors import RequestRejected
+from faradisc.records import dataclass, field
 from faradisc.tools.readers.inputs import Input, InputFile
 from faradisc.tools.readers.items import read_items
 from faradisc.tools.readers.seed import Line, SeedError

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from faradisc.records import dataclass
 from faradisc.tools.advisor.findings import LEVELS, Finding
 from faradisc.tools.advisor.rules import (
     capacity_mode,

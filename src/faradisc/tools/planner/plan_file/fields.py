@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, TypeAlias
@@ -16,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
+from faradisc.records import dataclass
 from faradisc.tools.planner.errors import nearest
 from faradisc.tools.planner.plan_file.document import Path
 

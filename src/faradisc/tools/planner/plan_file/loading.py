@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any
 
@@ -16,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError, Validatio
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from faradisc.capacity.config import CapacityConfig
+from faradisc.records import dataclass
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.document import Mapping, locate, merged, parse
 from faradisc.tools.planner.plan_file.fields import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from faradisc.charts.words import SPACE
+from faradisc.records import dataclass
 
 COLUMNS_MAX = 480
 """Points of a chart over time: a day in parts of three minutes."""

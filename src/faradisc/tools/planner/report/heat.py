@@ -7,12 +7,12 @@ whatever the detail in which it is drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from faradisc.charts.heatmap import Life, grid, heatmap
 from faradisc.charts.markup import Markup
 from faradisc.charts.words import count, each, elapsed, percent, plural
+from faradisc.records import dataclass
 from faradisc.tools.planner.report.detail import COLUMNS_MAX, Detail
 from faradisc.tools.planner.results.outcome import PlanOutcome, ResourceOutcome
 from faradisc.tools.planner.results.series import Number, PartitionSeries

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from faradisc.charts.words import SPACE, money, percent, units
+from faradisc.records import dataclass
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.results.outcome import PlanOutcome
 

@@ -18,11 +18,12 @@ vectors V140 to V146.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from faradisc.capacity.throttle import Cause
 from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
+from faradisc.records import dataclass
 from faradisc.tools.planner.plan_file.plan import Scaling
 from faradisc.tools.planner.results.demand import MINUTE_S, DirectionDemand
 from faradisc.tools.planner.results.outcome import Costs, ModeCost, ResourceCost

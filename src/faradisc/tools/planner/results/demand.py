@@ -7,12 +7,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from faradisc.capacity.config import MINUTE_NS
 from faradisc.capacity.controlplane import DecreaseLog
 from faradisc.capacity.partitions import AWS
+from faradisc.records import dataclass, field
 from faradisc.tools.planner.plan_file.plan import Scaling
 
 MINUTE_S = 60

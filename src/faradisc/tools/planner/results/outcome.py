@@ -19,9 +19,10 @@ Source: capacity.md section 3.4 (the outputs of `plan`); each part below names i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any, Literal
 
+from faradisc.records import dataclass, field
 from faradisc.tools.planner.results.series import (
     Direction,
     DirectionSeries,

@@ -13,9 +13,11 @@ shard of a stream once a second; what is free of charge there is not counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
+
+from faradisc.records import dataclass
 
 HOURS_PER_MONTH = 730
 """Of a billing month, as AWS counts it."""

@@ -7,8 +7,9 @@ second over the sample, unless it says "peak".
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableSequence, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from faradisc.records import dataclass, field
 
 CAUSES = (
     "AccountLimitExceeded",

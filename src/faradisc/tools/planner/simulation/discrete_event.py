@@ -11,7 +11,6 @@ One request takes about ten microseconds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from operator import attrgetter, mul
 from random import Random
@@ -19,6 +18,7 @@ from random import Random
 from faradisc.capacity.admission import Charge, admit, take_all
 from faradisc.capacity.config import HALF_UNIT, SECOND_NS
 from faradisc.capacity.throttle import Cause
+from faradisc.records import dataclass
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
 from faradisc.tools.planner.workload.key_distributions import ONE, KeyShape

@@ -6,10 +6,9 @@ that are in it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from faradisc.capacity.config import HALF_UNIT, CapacityConfig
 from faradisc.metrics.sketch import Sketch
+from faradisc.records import dataclass
 
 KEYS_KEPT = 1000
 _PEAKS_MAX = 4 * KEYS_KEPT

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 
 from faradisc.capacity.config import GIB, HALF_UNIT, SECOND_NS, UNIT
@@ -22,6 +21,7 @@ from faradisc.capacity.partitions import HASH_SPACE, Partition, PartitionBucket,
 from faradisc.capacity.throttle import Cause
 from faradisc.charts.words import brief
 from faradisc.limits import STORAGE_OVERHEAD_BYTES
+from faradisc.records import dataclass, field
 from faradisc.tools.planner.results.item_collections import Growth
 from faradisc.tools.planner.results.outcome import PARTITIONS_SHOWN
 from faradisc.tools.planner.results.series import DirectionSeries, Number, PartitionSeries, number

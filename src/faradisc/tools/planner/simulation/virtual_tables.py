@@ -9,7 +9,6 @@ Sources: capacity.md sections 2.4 (topology), 2.12 (changes, decreases), 3.1 (vi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from heapq import heappop, heappush
 from itertools import accumulate, groupby, pairwise
@@ -22,6 +21,7 @@ from faradisc.capacity.controlplane import DecreaseLog, Durations, ThroughputCha
 from faradisc.capacity.events import Event, SplitDue
 from faradisc.capacity.resource import Resource
 from faradisc.capacity.usage import MinuteUsage
+from faradisc.records import dataclass, field
 from faradisc.tools.planner.plan_file.plan import IndexPlan, Plan, PlanChange, Rates, TablePlan
 
 DURATIONS = Durations()

@@ -17,9 +17,9 @@ import csv
 import re
 from array import array
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from fractions import Fraction
 
+from faradisc.records import dataclass, field
 from faradisc.tools.planner.errors import PlanError, nearest
 from faradisc.tools.planner.traces.trace_format import (
     HALF_UNITS_MAX,

@@ -15,7 +15,6 @@ Lines that cannot be read are skipped and counted; the first mistakes are kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,6 +22,7 @@ import orjson
 
 from faradisc.capacity import units
 from faradisc.capacity.config import CapacityConfig, parse_caps, profile
+from faradisc.records import dataclass, field
 from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.traces.trace_writer import FORMAT, TraceCharge
 from faradisc.tools.planner.workload.key_distributions import key_prefix

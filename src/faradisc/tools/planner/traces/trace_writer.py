@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from faradisc.capacity.config import SECOND_NS, Direction
+from faradisc.records import dataclass
 
 FORMAT = 1
 

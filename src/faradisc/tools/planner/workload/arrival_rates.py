@@ -6,10 +6,11 @@ Rates are kept in micro-requests per second, integers, so that a slow flow is as
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from fractions import Fraction
 from math import cos, pi
 from typing import Protocol
+
+from faradisc.records import dataclass
 
 MICRO = 1_000_000
 DAY_S = 86_400

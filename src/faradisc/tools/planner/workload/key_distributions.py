@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -27,6 +27,7 @@ from typing import Literal, Protocol
 
 from faradisc.model.codec.keyspace import HASH_BYTES, hash_of
 from faradisc.model.codec.sortkey import encode_component
+from faradisc.records import dataclass, field
 
 ONE = 1 << 40
 """The sum of a shape's weights."""

@@ -13,9 +13,10 @@ of one client after many failures is left out, because a plan does not say how m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+
+from faradisc.records import dataclass
 
 MILLI_NS = 1_000_000
 

@@ -10,7 +10,6 @@ Sources: capacity.md sections 2.2 (charges), 2.9 (indexes).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from random import Random
@@ -18,6 +17,7 @@ from random import Random
 from faradisc.capacity import units
 from faradisc.capacity.config import SECOND_NS
 from faradisc.limits import PAGE_BYTES_MAX, STORAGE_OVERHEAD_BYTES
+from faradisc.records import dataclass
 from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, TablePlan
 from faradisc.tools.planner.results.item_collections import FlowGrowth
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
