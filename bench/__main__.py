@@ -16,6 +16,7 @@ from bench import (
     access,
     client,
     expiring,
+    growth,
     instructions,
     large_requests,
     machine,
@@ -36,7 +37,7 @@ from bench.servers import (
     install_peers,
 )
 from bench.side_by_side import RIGHTS, STATES
-from bench.workloads import FEATURES, PARTITION_ITEMS, WORKLOADS, Population, Workload
+from bench.workloads import FEATURES, PARTITION_ITEMS, PLAIN_TABLE, WORKLOADS, Population, Workload
 
 RESULTS_DIRECTORY = Path(__file__).resolve().parent / "results"
 SCALE_ITEMS = (20_000, 2_000_000)
@@ -236,18 +237,28 @@ def _compare(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Wo
 
 
 def _scale(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:
+    names = list(dict.fromkeys([PLAIN_TABLE, *(workload.table for workload in chosen)]))
     with ExitStack() as running:
         subjects = []
+        jobs = []
         for size in options.scale_items:
             server = Server(FARADISC, plan.directory / str(size), core=plan.server_core)
+            jobs.append([growth.fill(server.directory, Population(size), names)])
+            _say(f"{size:,} items imported in {jobs[-1][0].seconds:.0f} s")
             running.enter_context(server)
+            server.pause()
             subjects.append(rounds.Subject(f"{size:,} items", server, Population(size)))
-        rows = _measure(subjects, chosen, plan)
+        rows = rounds.measure(subjects, chosen, plan, _say)
         notes = [f"faradisc {FARADISC.version()}: {FARADISC.durability}"]
-        for each in subjects:
+        for each, done in zip(subjects, jobs, strict=True):
             if each.server.running:
                 notes.append(f"{each.label}: {each.server.memory_bytes() / 2**20:.0f} MB after the run")
-    return rows, [], report.scale(rows, f"{options.connections} connections"), notes
+                done += growth.work(each, _say)
+    tables = [
+        *report.scale(rows, f"{options.connections} connections"),
+        growth.table(*jobs, options.scale_items),
+    ]
+    return rows, [], tables, notes
 
 
 def _feature(options: argparse.Namespace, plan: rounds.Plan, chosen: Sequence[Workload]) -> Outcome:

@@ -77,7 +77,7 @@ def run(count: int, expire_in_s: int, plan: rounds.Plan, say: Callable[[str], No
         requests.write_file(path, (requests.sign(*operation) for operation in lasting))
         others = _Lasting(LASTING_ITEMS).load(PLAIN_TABLE)
         client.load((requests.sign(*operation) for operation in others), server.port)
-        say(f"{count:,} items loaded in {client.load(_loading(count, due_s), server.port):.0f} s")
+        say(f"{count:,} items loaded in {client.load(loading(count, due_s), server.port):.0f} s")
         _round(Phase("warm-up"), path, server, plan)
         idle, sweep = Phase("idle"), Phase("sweep")
         while due_s - time.time() > plan.seconds + MARGIN_S:
@@ -93,7 +93,7 @@ def run(count: int, expire_in_s: int, plan: rounds.Plan, say: Callable[[str], No
     return _tables(count, idle, sweep)
 
 
-def _loading(count: int, due_s: int) -> Iterator[bytes]:
+def loading(count: int, due_s: int) -> Iterator[bytes]:
     population, until = Population(count), {"N": str(due_s)}
     for first in range(0, count, BATCH_ITEMS):
         items = [

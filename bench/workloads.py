@@ -47,9 +47,13 @@ class Population:
         partition = int(item["pk"]["S"].partition("#")[2])
         return partition * PARTITION_ITEMS + int(item["sk"]["S"].partition("#")[2])
 
+    def mark(self, number: int, generation: int = 0) -> int:
+        """Returns what the attributes of an item follow from, except its key."""
+        return (number * 7919 + generation * 104_729) % (len(_text) - 512)
+
     def item(self, number: int, generation: int = 0) -> dict[str, Any]:
         """Returns an item; another generation has the same key and size, and other contents and owner."""
-        mark = (number * 7919 + generation * 104_729) % (len(_text) - 512)
+        mark = self.mark(number, generation)
         return {
             **self.key(number),
             "owner": {"S": f"owner#{mark % OWNERS:04d}"},

@@ -30,8 +30,8 @@ import orjson
 from faradisc.model.codec.keyspace import JOBS_PART, job_key, job_keys_of
 from faradisc.storage.api import Batch, Batches, Conflict, Part, Row, Store
 
-ROWS_PER_STEP = 200
-"""Rows of one page."""
+ROWS_PER_STEP = 50
+"""Rows of one page. No request is served in these 1.5 ms. 200 take 4.2 ms, and a quarter less in all."""
 BYTES_PER_STEP = 1 << 20
 """Bytes of payload after which a page ends."""
 
