@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from faradisc.cli import serving
-from faradisc.cli.main import cli
 from faradisc.server import lifecycle
+from fixtures.commands import run_here
 
 TIMEOUT_S = 60
 """Timeout of a test that hangs."""
-
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("FARADISC_")}
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -36,7 +34,7 @@ def command(tmp_path: Path) -> Command:
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         if arguments[0] not in SEPARATE:
-            return _in_this_process(arguments, tmp_path, environment)
+            return run_here(arguments, tmp_path, environment)
         return subprocess.run(
             [sys.executable, "-m", "faradisc", *arguments],
             cwd=tmp_path,
@@ -61,7 +59,7 @@ def rejected_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(serving, "configure_logs", lambda level, layout: None)  # those of the tests stay
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return _in_this_process(("serve", *arguments), tmp_path, environment)
+        return run_here(("serve", *arguments), tmp_path, environment)
 
     yield run
     gc.enable()
@@ -73,23 +71,9 @@ def rejected_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command
     monkeypatch.setattr(sys, "path", [*sys.path])  # it looks for handlers in the directory
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return _in_this_process(("streams", *arguments), tmp_path, {})
+        return run_here(("streams", *arguments), tmp_path, {})
 
     return run
-
-
-def _in_this_process(
-    arguments: tuple[str, ...], directory: Path, environment: dict[str, str]
-) -> subprocess.CompletedProcess[str]:
-    """Runs a command as a new process would, without the second that Python needs to start."""
-    variables = {**dict.fromkeys(os.environ.keys() - ENVIRONMENT.keys()), **environment}
-    before = Path.cwd()
-    os.chdir(directory)
-    try:
-        result = CliRunner(env=variables).invoke(cli, arguments, prog_name="faradisc", catch_exceptions=False)
-    finally:
-        os.chdir(before)
-    return subprocess.CompletedProcess(arguments, result.exit_code, result.stdout, result.stderr)
 
 
 class Server:

@@ -18,6 +18,7 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from fixtures.clients import http_client
+from fixtures.commands import run_here
 from fixtures.s3 import OPTIONS, MotoS3
 from fixtures.schemas import item, schema
 from fixtures.served import Server
@@ -33,6 +34,9 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def faradisc(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """Runs a command; one that serves in a process of its own."""
+    if arguments[0] != "serve":
+        return run_here([str(each) for each in arguments], Path.cwd(), {})
     return subprocess.run(
         [sys.executable, "-m", "faradisc", *map(str, arguments)], capture_output=True, text=True, check=False
     )

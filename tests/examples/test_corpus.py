@@ -114,6 +114,7 @@ def test_documents_that_cannot_be_stored_are_reported() -> None:
         to_typed({"n": 10**38 + 1})
 
 
+@pytest.mark.slow
 def test_as_a_program(memory_server: Server) -> None:
     """Loads and compares everything; after a deletion reports the missing item."""
     again = ["--services", "2", "--verify-only"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
+import runpy
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,8 +17,6 @@ from examples.patterns.setup import Clients
 from faradisc.clock import ManualClock
 from fixtures.in_process import InProcess
 from fixtures.streamed import streamed_in
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -190,10 +187,10 @@ def test_search_index_follows_every_change(clients: Clients) -> None:
     assert words == {"a", "quick", "red", "fox"}
 
 
-def test_as_a_program() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "examples.patterns"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "the balance is still 123" in done.stdout
-    assert "order-2: CANCELLED" in done.stdout
+def test_as_a_program(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["examples.patterns"])
+    runpy.run_module("examples.patterns", run_name="__main__")
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert "the balance is still 123" in said.out
+    assert "order-2: CANCELLED" in said.out

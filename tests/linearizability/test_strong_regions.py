@@ -82,7 +82,7 @@ class Servers(Site):
 
 @pytest.mark.parametrize("witness", [False, True])
 def test_items_are_linearizable_across_regions(data_dir: Path, witness: bool) -> None:
-    run(3 + witness, 3_000, ("--data-dir", str(data_dir)), witness=witness)
+    run(3 + witness, 2_000, ("--data-dir", str(data_dir)), witness=witness)
 
 
 @pytest.mark.slow

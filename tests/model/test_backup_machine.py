@@ -18,6 +18,7 @@ from faradisc.clock import ManualClock
 from faradisc.engine.backups import history, writing
 from fixtures.restored import rows
 from fixtures.schemas import item, schema
+from fixtures.searching import seeds
 from fixtures.stepped import Stepped
 
 SCHEMA = schema(
@@ -147,7 +148,7 @@ ACTIONS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, 2))
 def test_restores_have_the_recorded_state(
     data_dir: Path, bugs_surface: None, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

@@ -437,9 +437,9 @@ def run(examples: int) -> settings:
 
 
 TestInMemory = TableMachine.TestCase
-TestInMemory.settings = run(35)
+TestInMemory.settings = run(25)
 TestOnDisk = DiskMachine.TestCase
-TestOnDisk.settings = run(8)
+TestOnDisk.settings = run(5)
 
 
 @pytest.mark.slow

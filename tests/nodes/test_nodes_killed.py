@@ -49,7 +49,7 @@ def kill_rounds(cluster: Cluster, rounds: int, answers: int) -> None:
 
 
 def test_killed_nodes_lose_no_acknowledged_write(cluster: Cluster) -> None:
-    kill_rounds(cluster, 3, 100)
+    kill_rounds(cluster, 2, 60)
 
 
 @pytest.mark.slow

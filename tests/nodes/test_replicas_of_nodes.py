@@ -26,6 +26,7 @@ from fixtures import many_nodes
 from fixtures.many_nodes import Node, Nodes, Place, Play
 from fixtures.regions import EU, US
 from fixtures.schemas import schema
+from fixtures.searching import seeds
 from fixtures.strong_regions import EAST, OTHER, REGIONS, WEST
 from linearizability.clients import request_of, value_of
 from linearizability.register import ABSENT, Operation, by_key, is_linearizable
@@ -39,7 +40,7 @@ async def ask(node: Node, region: str, operation: str, **members: Any) -> dict[s
     return answer
 
 
-PLACES = pytest.mark.parametrize("place", [*range(4), "postgres"])
+PLACES = pytest.mark.parametrize("place", [*seeds(4, 2), "postgres"])
 """Seeds of a memory whose calls overlap, and PostgreSQL."""
 
 

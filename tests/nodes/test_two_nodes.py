@@ -14,6 +14,7 @@ import pytest
 
 from fixtures.many_nodes import Node, Nodes, Place, Play, Rejected
 from fixtures.schemas import item, schema
+from fixtures.searching import seeds
 
 TABLE = schema("p:S")
 GSI = {
@@ -32,7 +33,7 @@ GSI = {
     ],
 }
 WITHOUT_GSI = {"GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "index"}}]}
-PLACES = pytest.mark.parametrize("place", [*range(6), "postgres"])
+PLACES = pytest.mark.parametrize("place", [*seeds(6, 3), "postgres"])
 """Seeds of a memory whose calls overlap, and PostgreSQL."""
 HERE_AND_THERE = pytest.mark.parametrize("place", [0, "postgres"])
 

@@ -19,6 +19,7 @@ import pytest
 
 from faradisc.clock import ManualClock
 from fixtures.faulty_store import FaultyDisk
+from fixtures.searching import seeds
 from simulation import kept
 from simulation.auditor import Auditor
 from simulation.consumers import StreamReader
@@ -71,9 +72,7 @@ MET_BY_EVERY_CHUNK = {
 """A simulation in which these hardly happen proves nothing."""
 
 
-@pytest.mark.parametrize(
-    "chunk", [0, 1, *(pytest.param(at, marks=pytest.mark.slow) for at in range(2, CHUNKS))]
-)
+@pytest.mark.parametrize("chunk", seeds(CHUNKS, 1))
 def test_hundreds_of_seeds(chunk: int) -> None:
     seen: Counter[str] = Counter()
     for seed in range(chunk, SEEDS, CHUNKS):

@@ -38,7 +38,9 @@ def minutes(engine: Engine, profile: str, retries: str, table: str) -> list[list
         ("classic-2017", "{read: 1, write: 6, partitions: 3}"),
         pytest.param("documented", "{read: 1, write: 6, partitions: 3}", marks=pytest.mark.slow),
         ("classic-2017", "{read: 1, write: 100, indexes: {g: {read: 1, write: 6, partitions: 1}}}"),
-        ("documented", "{read: 1, write: 100, indexes: {g: {read: 1, write: 6}}}"),
+        pytest.param(
+            "documented", "{read: 1, write: 100, indexes: {g: {read: 1, write: 6}}}", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_is_short_uses_its_rate(engine: Engine, profile: str, table: str, retries: str) -> None:
