@@ -258,10 +258,10 @@ def test_tables_of_one_prefix_are_a_group() -> None:
     assert grouped(["app-a", "app-b", "app-c"]) == [("", ["app-a", "app-b", "app-c"])]
 
 
-def test_the_palette_has_every_page_of_every_table() -> None:
-    targets = {entry["name"]: entry["target"] for entry in palette_entries(["a/b"])}
-    assert targets["a/b / Items"] == "/tables/a%2Fb/items"
-    assert targets["Advice"] == "/advice"
+def test_the_palette_begins_with_pages_and_actions() -> None:
+    entries = {entry["name"]: entry for entry in palette_entries(["Keys"])}
+    assert entries["Advice"]["target"] == "/advice"
+    assert entries["Keys"]["action"] == "Keys"
 
 
 def test_throttled_tables_come_first() -> None:

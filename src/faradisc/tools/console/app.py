@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -88,6 +89,7 @@ def serve(url: str | None, region: str, listener: socket.socket) -> None:
     try:
         import uvicorn  # noqa: PLC0415 - an extra, and slow to import
         from fastapi import FastAPI  # noqa: PLC0415
+        from fastapi.middleware.gzip import GZipMiddleware  # noqa: PLC0415
         from nicegui import binding, ui  # noqa: PLC0415
     except ImportError:
         raise ConsoleError("The console needs its extra: pip install 'faradisc[console]'.") from None
@@ -107,6 +109,10 @@ def serve(url: str | None, region: str, listener: socket.socket) -> None:
         dark=None,
         language="en-US",
         reconnect_timeout=RECONNECT_S,
+        # Tailwind takes the browser a fifth of a second; style.css has the few classes that are used.
+        tailwind=False,
+        # Level 9, the default, holds up all answers for 100 ms while a new browser fetches the scripts.
+        gzip_middleware_factory=partial(GZipMiddleware, compresslevel=1),
     )
     hosts = LOCAL_HOSTS | {listener.getsockname()[0]}
     server = uvicorn.Server(

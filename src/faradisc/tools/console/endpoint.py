@@ -57,6 +57,7 @@ class ServerEndpoint:
         self.key = key
         self._clients: dict[str, Any] = {}
         self._making = asyncio.Lock()
+        self._listing: asyncio.Task[list[str]] | None = None
         self._reads: deque[tuple[str, str, int]] = deque(maxlen=READS_MAX)
         """The operation, the table and the time of each read of this console."""
         self.refused: set[tuple[str, str]] = set()
@@ -217,7 +218,12 @@ class ServerEndpoint:
         return True
 
     async def tables(self) -> list[str]:
-        """Returns the names of all tables. Raises Failure."""
+        """Returns the names of all tables; callers at the same time share the requests. Raises Failure."""
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(self._listed())
+        return list(await asyncio.shield(self._listing))
+
+    async def _listed(self) -> list[str]:
         names: list[str] = []
         request: dict[str, Any] = {}
         while True:

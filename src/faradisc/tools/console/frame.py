@@ -5,14 +5,17 @@ One page of NiceGUI for each address draws it once; then links change the conten
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from nicegui import app, background_tasks, ui
+from nicegui import __version__, app, background_tasks, ui
+from nicegui.dependencies import esm_modules
 from nicegui.element import Element
+from nicegui.functions.refreshable import RefreshableContainer
 
 from faradisc.charts.style import DARK, LIGHT
 from faradisc.tools.console.endpoint import Failure
@@ -54,9 +57,15 @@ class Rail(Element, component="rail.js"):
 class Palette(Element, component="palette.js"):
     """Goes to what its entries name (navigation.py)."""
 
-    def show(self, names: list[str], actions: list[str]) -> None:
-        self._props["entries"] = palette_entries(names, actions)
-        self.update()
+    def __init__(self, actions: Iterable[str]) -> None:
+        super().__init__()
+        self._props["entries"] = palette_entries(actions)
+        self._props["tabs"] = TABS
+
+    def show(self, names: list[str]) -> None:
+        if names != self._props.get("tables"):
+            self._props["tables"] = names
+            self.update()
 
 
 def register() -> None:
@@ -65,6 +74,18 @@ def register() -> None:
         ui.page(page.path, title=f"{page.title} · Faradisc")(_served)
     register_downloads()
     app.add_exception_handler(404, _no_page)
+
+
+def _preloads(path: str) -> str:
+    """Returns links to the scripts that the page of a path will need once its browser has connected."""
+    elements: list[type[Element]] = [ui.colors, ui.dark_mode, ui.header, ui.link, ui.timer, Rail, Palette]
+    files = []
+    if path == "/tables" or path.endswith("/items"):
+        elements += [ui.aggrid, ui.input, ui.select, ui.upload, RefreshableContainer]
+        grid = next(key for key, each in esm_modules.items() if each.name == "nicegui-aggrid")
+        files = [f"esm/{grid}/index.js", "static/utils/dynamic_properties.js"]
+    files += [f"components/{element.component.key}" for element in elements if element.component]
+    return "".join(f'<link rel="modulepreload" href="/_nicegui/{__version__}/{file}">' for file in files)
 
 
 async def _no_page(request: Request, _: Exception) -> HTMLResponse:
@@ -80,7 +101,7 @@ async def _no_page(request: Request, _: Exception) -> HTMLResponse:
 async def _served(request: Request) -> None:
     address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     ui.add_css(STYLE)
-    ui.add_head_html(SCRIPT)
+    ui.add_head_html(SCRIPT + _preloads(request.url.path))
     await ui.context.client.connected(CONNECT_S_MAX)
     await PageFrame(SESSIONS.current()).draw(address)
 
@@ -107,7 +128,7 @@ class PageFrame:
         ui.on("keys", self._show_keys)
         self._draw_header()
         self._draw_rail()
-        self._palette = Palette()
+        self._palette = Palette(_ACTIONS)
         self._palette.on("pick", lambda event: self._act(event.args))
         with ui.column().classes("page w-full"):
             self._tabs = ui.element("nav").classes("tabs").props('aria-label="Pages of the table"')
@@ -115,7 +136,6 @@ class PageFrame:
         Messages(self._shell)
         self._shell.on_place = self._show_place
         ui.timer(0.05, self._connected, once=True)
-        await self._find_tables()
         await self._shell.draw(address)
 
     def _draw_header(self) -> None:
@@ -147,13 +167,6 @@ class PageFrame:
     async def _go(self, event: Any) -> None:
         await self._shell.go(str(event.args["path"]), event.args["how"])
 
-    async def _find_tables(self) -> None:
-        try:
-            self._names = await self._session.endpoint.tables()
-        except Failure:
-            # The page says so, or it needs no list.
-            self._names = []
-
     def _show_place(self, page: ConsolePage | None, table: str | None) -> None:
         """Marks the place that is shown, and names it in the header."""
         self._place = page, table
@@ -178,22 +191,25 @@ class PageFrame:
                     link = ui.link(title, table_path(table, end)).classes("tab")
                     if title == name:
                         link.classes("on").props("aria-current=page")
-        is_new = table is not None and table not in self._names
-        if table is not None and not self._names:
-            # A key that may not list tables; what it opens may be a table.
-            self._names = [table]
-        self._rail.show(self._names, self._session.recent, table, TABS.get(name, ""))
-        self._palette.show(self._names, list(_ACTIONS))
+        self._show_tables()
         place = "document.querySelector('.tab.on')?.scrollIntoView({inline: 'nearest', block: 'nearest'})"
         self._shell.client.run_javascript(f"setTimeout(() => {place}, 50)")
-        if is_new or (page is not None and page.path == "/tables"):
+        is_new = table is not None and table not in self._names
+        if not self._names or is_new or (page is not None and page.path == "/tables"):
             background_tasks.create(self._renew_tables(), name="tables of the rail")
 
     async def _renew_tables(self) -> None:
-        await self._find_tables()
+        try:
+            self._names = await self._session.endpoint.tables()
+        except Failure:
+            # The page says so, or it needs no list. What a key opens that may not list tables may be one.
+            self._names = [self._place[1]] if self._place[1] else []
+        self._show_tables()
+
+    def _show_tables(self) -> None:
         page, table = self._place
         self._rail.show(self._names, self._session.recent, table, TABS.get(page.title, "") if page else "")
-        self._palette.show(self._names, list(_ACTIONS))
+        self._palette.show(self._names)
 
     async def _connected(self) -> None:
         if self._session.dark is None:

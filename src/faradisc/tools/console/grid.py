@@ -57,6 +57,14 @@ class GridActions:
     """A row was clicked with the other button; it is selected now."""
 
 
+def grid_of(options: dict[str, Any]) -> ui.aggrid:
+    """Draws a grid of AG Grid, which the browser makes once; NiceGUI would make it twice."""
+    few = {"rowBuffer": 4, "animateRows": False}
+    grid = ui.aggrid(few | options, auto_size_columns=False)
+    grid._update_method = None
+    return grid
+
+
 def on_grid(grid: ui.aggrid, event: str, sent: str, handler: Callable[[Any], Any]) -> None:
     """Handles an event of a grid; NiceGUI passes neither the key nor the node of one.
 
@@ -82,9 +90,16 @@ class ItemGrid:
         self._actions = actions
         self._names: list[str] = []
         self._shown: tuple[Any, ...] = ()
-        self._grid = ui.aggrid(
+        self._grid: ui.aggrid | None = None
+        """Made with its first rows: the browser makes it again for other columns."""
+        self._place = ui.element("div").classes("grid")
+        self._place.set_visibility(False)
+
+    def _made(self, columns: list[dict[str, Any]], data: list[dict[str, Any]]) -> ui.aggrid:
+        actions = self._actions
+        grid = grid_of(
             {
-                "columnDefs": [],
+                "columnDefs": columns,
                 "defaultColDef": {
                     "sortable": True,
                     "resizable": True,
@@ -93,7 +108,7 @@ class ItemGrid:
                     # Enter opens the item; typing, F2 and a double click edit the cell.
                     ":suppressKeyboardEvent": "params => params.event.key === 'Enter' && !params.editing",
                 },
-                "rowData": [],
+                "rowData": data,
                 "rowSelection": {"mode": "multiRow", "enableClickSelection": True},
                 "selectionColumnDef": {"pinned": "left", "width": 40},
                 "stopEditingWhenCellsLoseFocus": True,
@@ -101,20 +116,19 @@ class ItemGrid:
                 ":getRowId": "params => String(params.data.row)",
                 ":getRowClass": "params => params.data.s ? 'row-' + params.data.s : ''",
                 "overlayNoRowsTemplate": "No items",
-            },
-            auto_size_columns=False,
-        ).classes("grid")
-        self._grid.set_visibility(False)
-        on_grid(self._grid, "cellDoubleClicked", _OPENED, actions.open)
-        on_grid(self._grid, "cellKeyDown", _KEY, self._key)
+            }
+        )
+        on_grid(grid, "cellDoubleClicked", _OPENED, actions.open)
+        on_grid(grid, "cellKeyDown", _KEY, self._key)
         if actions.select is not None:
             select = actions.select
-            picked = f"() => emit(getElement({self._grid.id}).api.getSelectedRows().map(row => row.row))"
-            self._grid.on("selectionChanged", lambda event: select(event.args or []), js_handler=picked)
+            picked = f"() => emit(getElement({grid.id}).api.getSelectedRows().map(row => row.row))"
+            grid.on("selectionChanged", lambda event: select(event.args or []), js_handler=picked)
         if actions.edit is not None:
-            on_grid(self._grid, "cellValueChanged", _CHANGED, self._edited)
+            on_grid(grid, "cellValueChanged", _CHANGED, self._edited)
         if actions.menu is not None:
-            on_grid(self._grid, "cellContextMenu", _MENU, actions.menu)
+            on_grid(grid, "cellContextMenu", _MENU, actions.menu)
+        return grid
 
     def _name(self, field: str) -> str:
         """Returns the attribute of a column; empty for one that is none."""
@@ -138,7 +152,7 @@ class ItemGrid:
     def clear(self) -> None:
         """Hides the grid and forgets its rows."""
         self._rows = []
-        self._grid.set_visibility(False)
+        self._place.set_visibility(False)
 
     def show_items(self, items: Sequence[Item]) -> int:
         """Shows items without changes. Returns how many attributes have no column."""
@@ -147,7 +161,7 @@ class ItemGrid:
     def show(self, rows: Sequence[StagedRow], hidden: Sequence[str] = ()) -> int:
         """Shows rows. Returns how many attributes have no column."""
         self._rows = list(rows)
-        self._grid.set_visibility(True)
+        self._place.set_visibility(True)
         found = dict.fromkeys(name for row in rows for name in row.item)
         ordered = [n for n in self._keys if n in found or not found] + [
             n for n in found if n not in self._keys
@@ -156,10 +170,10 @@ class ItemGrid:
         kinds = {entity_name(row.item, self._keys) for row in rows} if self._colours is not None else set()
         has_chips = bool(kinds - {UNNAMED})
         data = [self._row(row, chip=has_chips) for row in rows]
-        self._grid.options["rowData"] = data
         shown = (tuple(self._names), tuple(hidden), has_chips)
-        if shown == self._shown:
+        if self._grid is not None and shown == self._shown:
             # The same columns: the grid keeps its scroll position, order and selection.
+            self._grid.options["rowData"] = data
             self._grid.run_grid_method("setGridOption", "rowData", data)
             self._grid.run_grid_method("redrawRows")
             return len(ordered) - len(self._names)
@@ -169,7 +183,7 @@ class ItemGrid:
             n for n, kind in kinds_of if kind != "N"
         }
         chips = {"field": "k", "headerName": "", "width": 104, "pinned": "left", ":cellRenderer": _CHIP}
-        self._grid.options["columnDefs"] = [chips] * has_chips + [
+        columns = [chips] * has_chips + [
             {
                 "field": f"c{at}",
                 "headerName": visible(name)[:80],
@@ -189,7 +203,13 @@ class ItemGrid:
             )
             for at, name in enumerate(self._names)
         ]
-        self._grid.update()
+        if self._grid is None:
+            with self._place:
+                self._grid = self._made(columns, data)
+        else:
+            self._grid.options.update(columnDefs=columns, rowData=data)
+            self._grid._update_method = "update_grid"
+            self._grid.update()
         return len(ordered) - len(self._names)
 
     def _row(self, shown: StagedRow, *, chip: bool) -> dict[str, Any]:
@@ -208,7 +228,8 @@ class ItemGrid:
 
     def filter(self, text: str) -> None:
         """Shows the rows that contain a text."""
-        self._grid.run_grid_method("setGridOption", "quickFilterText", text)
+        if self._grid is not None:
+            self._grid.run_grid_method("setGridOption", "quickFilterText", text)
 
     @property
     def items(self) -> list[Item]:

@@ -53,12 +53,7 @@ def grouped(names: Sequence[str]) -> list[tuple[str, list[str]]]:
     return [*groups.items(), *([("", alone)] if alone else [])]
 
 
-def palette_entries(tables: Iterable[str], actions: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """Returns what the palette offers: pages, actions, then each page of each table."""
+def palette_entries(actions: Iterable[str] = ()) -> list[dict[str, Any]]:
+    """Returns what the palette offers before the pages of tables: other pages, actions."""
     pages = [{"name": name, "target": target, "kind": "page"} for name, _, target in PLACES]
-    acts = [{"name": name, "action": name, "kind": "action"} for name in actions]
-    return [*pages, *acts] + [
-        {"name": f"{table} / {name}", "target": table_path(table, end), "kind": "table"}
-        for table in tables
-        for name, end in TABS.items()
-    ]
+    return [*pages, *({"name": name, "action": name, "kind": "action"} for name in actions)]

@@ -1,12 +1,13 @@
 // The palette: any page, table or action by a few letters, with arrows and Enter. Opened by the event "palette".
+// The pages of tables are listed when it opens: a thousand tables have six thousand.
 export default {
   template: `
-    <dialog ref="box" class="palette" aria-label="Go to" @click.self="close" @close="text = ''">
+    <dialog ref="box" class="palette" aria-label="Go to" @click.self="close" @close="text = ''; open = false">
       <input ref="field" v-model="text" placeholder="Page, table or action" aria-label="Page or table" role="combobox"
         aria-expanded="true" aria-controls="palette-list" :aria-activedescendant="'palette-' + at"
         @keydown.down.prevent="move(1)" @keydown.up.prevent="move(-1)" @keydown.enter.prevent="pick(found[at])"
         @keydown.esc.prevent="close">
-      <div id="palette-list" role="listbox" aria-label="Found">
+      <div v-if="open" id="palette-list" role="listbox" aria-label="Found">
         <div v-for="(entry, n) in found" :key="entry.name" :id="'palette-' + n" role="option" :aria-selected="n === at"
           :class="n === at ? 'palette-entry on' : 'palette-entry'" @mousemove="at = n" @click="pick(entry)">
           <span>{{ entry.name }}</span><span class="soft">{{ entry.kind }}</span>
@@ -14,15 +15,21 @@ export default {
         <div v-if="!found.length" class="soft palette-entry">Nothing has these letters</div>
       </div>
     </dialog>`,
-  props: {entries: {default: () => []}},
+  props: {entries: {default: () => []}, tables: {default: () => []}, tabs: {default: () => ({})}},
   emits: ["pick"],
-  data: () => ({text: "", at: 0}),
+  data: () => ({text: "", at: 0, open: false}),
   computed: {
+    all() {
+      const pages = (table) => Object.entries(this.tabs).map(([name, end]) => ({
+        name: `${table} / ${name}`, target: `/tables/${encodeURIComponent(table)}` + (end && "/" + end), kind: "table",
+      }));
+      return [...this.entries, ...this.tables.flatMap(pages)];
+    },
     found() {
       const wanted = this.text.toLowerCase().replace(/\s+/g, "");
-      if (!wanted) return this.entries.slice(0, 12);
+      if (!wanted) return this.all.slice(0, 12);
       const scored = [];
-      for (const entry of this.entries) {
+      for (const entry of this.all) {
         const score = this.score(entry.name.toLowerCase(), wanted);
         if (score !== null) scored.push([score, entry]);
       }
@@ -30,8 +37,8 @@ export default {
     },
   },
   watch: {text() { this.at = 0; }},
-  mounted() { document.addEventListener("palette", this.open); },
-  unmounted() { document.removeEventListener("palette", this.open); },
+  mounted() { document.addEventListener("palette", this.show); },
+  unmounted() { document.removeEventListener("palette", this.show); },
   methods: {
     // Letters in order; the smaller the gaps and the earlier the start, the better. null: they do not occur.
     score(name, wanted) {
@@ -46,7 +53,7 @@ export default {
       }
       return 100 + gaps;
     },
-    open() { this.$refs.box.showModal(); this.at = 0; this.$nextTick(() => this.$refs.field.focus()); },
+    show() { this.$refs.box.showModal(); this.open = true; this.at = 0; this.$nextTick(() => this.$refs.field.focus()); },
     close() { this.$refs.box.close(); },
     move(step) { this.at = (this.at + step + this.found.length) % Math.max(this.found.length, 1); },
     pick(entry) {

@@ -68,7 +68,7 @@ class QueryView:
                     if len(names) > 1:
                         with ui.row().classes("joined gap-0 no-wrap items-end"):
                             operator = ui.select(list(SORT_OPERATORS)).bind_value(form.sort, "operator")
-                            operator.classes("w-[78px]").props(f"aria-label='Operator of {names[1]}'")
+                            operator.style("width: 78px").props(f"aria-label='Operator of {names[1]}'")
                             text = ui.input(f"{names[1]} ({types[names[1]]})").bind_value(form.sort, "text")
                             text.classes("w-48 mono-field")
                         ui.input("and").bind_value(form.sort, "second").classes(
@@ -76,7 +76,7 @@ class QueryView:
                         ).bind_visibility_from(form.sort, "operator", lambda op: op == "between")
 
                 source = ui.select(self._sources(), label="Table or index", on_change=keys.refresh)
-                source.bind_value(form, "index").classes("min-w-[160px]")
+                source.bind_value(form, "index").style("min-width: 160px")
                 keys()
                 ui.button("Run", icon="play_arrow", on_click=guarded(self._run))
                 more = ui.button("Filters", icon="filter_list").props("flat")

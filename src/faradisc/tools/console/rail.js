@@ -2,7 +2,7 @@
 export default {
   template: `
     <nav class="rail" aria-label="Tables">
-      <div class="side-title">Tables <span class="soft">{{ total }}</span></div>
+      <div class="side-title">Tables <span v-if="total" class="soft">{{ total }}</span></div>
       <input v-if="total > 8" class="rail-filter" v-model="text" placeholder="Filter" aria-label="Filter the rail">
       <template v-if="text">
         <a v-for="name in found" :key="name" v-bind="link(name)">{{ name }}</a>

@@ -28,7 +28,7 @@ SAME_MAX = 3
 @console_page("/advice", "Advice")
 async def advice_page(session: Session) -> None:
     with ui.row().classes("w-full items-end"):
-        hours = ui.select(HOURS, value=3, label="Metrics of the").classes("min-w-[160px]")
+        hours = ui.select(HOURS, value=3, label="Metrics of the").style("min-width: 160px")
         note("Scans, hot keys, indexes, recovery and modes, by metrics. A recorded trace shows more.")
     box = ui.column().classes("w-full")
 

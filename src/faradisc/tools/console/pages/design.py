@@ -45,7 +45,7 @@ async def design_page(session: Session, table: str) -> None:
     patterns.draw()
     proposed = ui.column().classes("w-full gap-1")
     heading("Item collections")
-    index = ui.select(offered, value="", label="View by").classes("min-w-[260px]")
+    index = ui.select(offered, value="", label="View by").style("min-width: 260px")
     box = ui.column().classes("w-full")
 
     async def draw() -> None:

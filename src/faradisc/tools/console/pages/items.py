@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -56,9 +57,11 @@ from faradisc.tools.console.values import (
 @console_page("/tables/{table}/items", "Items")
 async def items_page(session: Session, table: str, query: list[tuple[str, str]]) -> None:
     """query: as `queries.query_of_form` writes it."""
-    described = await session.endpoint.describe(table)
+    described, denied = await asyncio.gather(
+        session.endpoint.describe(table), session.denied(table, "PutItem", "UpdateItem", "DeleteItem")
+    )
     explorer = Explorer(session, form_of_query(table, query, described), described)
-    explorer.draw(await session.denied(table, "PutItem", "UpdateItem", "DeleteItem"))
+    explorer.draw(denied)
     await guarded(explorer.first, retry=True)()
 
 
@@ -158,7 +161,7 @@ class Explorer:
             note("a page")
             self._more = ui.button("Next page", on_click=guarded(self._next_page)).props("outline")
         self._select([])
-        self._show()
+        self._review.set_visibility(False)
 
     def _draw_all(self) -> None:
         """Draws what can be done with all results, also with those that are not read yet."""
@@ -230,7 +233,11 @@ class Explorer:
 
     async def first(self) -> None:
         """Runs the query of the address."""
-        await self._read(*request_of(self._form, self._described))
+        try:
+            await self._read(*request_of(self._form, self._described))
+        except Failure:
+            self._show()
+            raise
 
     async def run(self) -> None:
         try:

@@ -11,7 +11,7 @@ from nicegui import ui
 from faradisc.tools.console.definition import NewTable
 from faradisc.tools.console.definition_view import make
 from faradisc.tools.console.endpoint import Failure
-from faradisc.tools.console.grid import on_grid
+from faradisc.tools.console.grid import grid_of, on_grid
 from faradisc.tools.console.messages import guarded
 from faradisc.tools.console.money import is_on_demand
 from faradisc.tools.console.navigation import table_path
@@ -65,7 +65,7 @@ _ENTERED: Final = "event => event.event.key === 'Enter' ? event.data.name : unde
 @console_page("/tables", "Tables")
 async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
     """query: `create` opens the dialog that creates one."""
-    names = await session.endpoint.tables()
+    names, denied = await asyncio.gather(session.endpoint.tables(), session.denied("", "CreateTable"))
     with ui.row().classes("w-full items-center"):
         search = ui.input(placeholder="Filter").props(
             "dense outlined clearable data-quick aria-label='Filter tables'"
@@ -73,7 +73,7 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
         note(f"{len(names):,} tables" if len(names) != 1 else "1 table")
         ui.space()
         making = ui.button("Create table", icon="add", on_click=lambda: create_table(session))
-        forbid(making, await session.denied("", "CreateTable"), "CreateTable")
+        forbid(making, denied, "CreateTable")
     if ("create", "1") in query:
         create_table(session)
     if not names:
@@ -81,7 +81,7 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
         return
     rows: dict[str, dict[str, Any]] = {name: {"name": name} for name in names}
     grid = (
-        ui.aggrid(
+        grid_of(
             {
                 "columnDefs": [
                     {
@@ -101,8 +101,7 @@ async def tables_page(session: Session, query: list[tuple[str, str]]) -> None:
                 "rowData": list(rows.values()),
                 "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
                 ":getRowId": "params => params.data.name",
-            },
-            auto_size_columns=False,
+            }
         )
         .classes("grid")
         .style(f"height: min(calc(100vh - 110px), {32 + 28 * len(names)}px); min-height: 0")

@@ -117,7 +117,7 @@ class Live:
             if len(names) > 1:
                 ui.select(names, label="Throughput of").bind_value(self, "_resource").on(
                     "update:model-value", guarded(self.update)
-                ).classes("min-w-[200px]")
+                ).style("min-width: 200px")
             self._profile = note().classes("count")
             ui.button("Limits", icon="tune", on_click=self._limits).props("outline")
         with ui.card().classes("w-full"):
