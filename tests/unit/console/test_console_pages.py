@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import pytest
 
+from faradisc.tools import console
 from faradisc.tools.advisor.definitions import Definition
 from faradisc.tools.advisor.traffic import Scans, TableTraffic
 from faradisc.tools.console.endpoint import Failure, Key, ServerEndpoint
@@ -27,6 +30,7 @@ from faradisc.tools.planner.plan_file.loading import load_plans
 from faradisc.tools.planner.run import run
 from unit.console.test_console_values import TABLE
 
+CONSOLE = Path(console.__file__).parent
 HASH = "ab" * 16
 
 
@@ -262,6 +266,16 @@ def test_the_palette_begins_with_pages_and_actions() -> None:
     entries = {entry["name"]: entry for entry in palette_entries(["Keys"])}
     assert entries["Advice"]["target"] == "/advice"
     assert entries["Keys"]["action"] == "Keys"
+
+
+def test_every_class_of_layout_has_a_rule() -> None:
+    source = "".join(file.read_text() for file in CONSOLE.rglob("*.py"))
+    named = " ".join(re.findall(r'classes\((?:add=)?"(.*?)"', source)).split()
+    kinds = re.compile(r"(w|p|gap|min-w|max-w|items|justify|font|grow)\b")
+    layout = {name for name in named if kinds.match(name)}
+    style = (CONSOLE / "style.css").read_text()
+    assert "w-full" in layout
+    assert [name for name in layout if f".{name} {{" not in style] == []
 
 
 def test_throttled_tables_come_first() -> None:
