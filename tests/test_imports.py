@@ -34,7 +34,7 @@ ROWS = (
         "tools.consumers",
         "engine.objects",
     ),
-    ("engine.jobs", "engine.inspection", "engine.copying"),
+    ("engine.jobs", "engine.inspection", "engine.copying", "tools.traces"),
     (
         *("language.partiql", "engine.vectors", "engine.sealing", "engine.catalog_log", "tools.planner"),
         *("engine.cluster", "engine.formats"),

@@ -11,15 +11,15 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.tools.planner.plan_file.key_file import read_keys
 from faradisc.tools.planner.plan_file.loading import load_plan, load_plans
 from faradisc.tools.planner.plan_file.plan import BUDGETS
-from faradisc.tools.planner.traces.cloudwatch import read_export
-from faradisc.tools.planner.traces.rate_file import read_rates
-from faradisc.tools.planner.traces.trace_format import (
+from faradisc.tools.traces.cloudwatch import read_export
+from faradisc.tools.traces.rate_file import read_rates
+from faradisc.tools.traces.trace_format import (
     READS,
     WRITES,
     Recorded,
     Trace,
 )
-from faradisc.tools.planner.traces.trace_writer import TraceCharge, TraceWriter
+from faradisc.tools.traces.trace_writer import TraceCharge, TraceWriter
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "formats" / "trace.md").read_text()

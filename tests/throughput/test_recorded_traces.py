@@ -16,7 +16,7 @@ import pytest
 from faradisc.engine.throughput.settings import parse_config
 from faradisc.server.tracing import TraceFile
 from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace
-from faradisc.tools.planner.traces.trace_format import Trace
+from faradisc.tools.traces.trace_format import Trace
 from fixtures.clients import http_client
 from fixtures.served import Server
 

@@ -26,7 +26,7 @@ from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_trace import with_trace
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.traces.trace_format import Trace
+from faradisc.tools.traces.trace_format import Trace
 from fixtures.served import Server
 
 VirtualTables = Any

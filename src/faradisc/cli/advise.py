@@ -97,7 +97,7 @@ def advise(
     """
     try:
         from faradisc.tools.advisor.rules import advise as found_by_rules  # noqa: PLC0415 - slow to import
-        from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
+        from faradisc.tools.traces.errors import PlanError  # noqa: PLC0415
     except ModuleNotFoundError as error:
         _fail(f"advise needs {error.name}, which is not installed. Run: pip install 'faradisc[plan]'")
     from faradisc.tools.advisor.report import as_text, to_json  # noqa: PLC0415
@@ -131,7 +131,7 @@ def _traffic(
     from faradisc.cli.trace_file import watched_lines  # noqa: PLC0415
     from faradisc.tools.advisor.recording import of_recording  # noqa: PLC0415
     from faradisc.tools.advisor.traffic import Traffic, with_definitions  # noqa: PLC0415
-    from faradisc.tools.planner.traces.trace_format import Trace  # noqa: PLC0415
+    from faradisc.tools.traces.trace_format import Trace  # noqa: PLC0415
 
     if trace is None:
         if url is None:

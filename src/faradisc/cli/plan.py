@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from faradisc.tools.planner.plan_file.plan import Plan
     from faradisc.tools.planner.results.outcome import PlanOutcome
     from faradisc.tools.planner.run import Engine
-    from faradisc.tools.planner.traces.rate_file import RateTrace
-    from faradisc.tools.planner.traces.trace_format import Trace
     from faradisc.tools.readers.recognising import InputKind
+    from faradisc.tools.traces.rate_file import RateTrace
+    from faradisc.tools.traces.trace_format import Trace
 
 Sums = tuple[int | None, float | None]
 """Of sums from CloudWatch: seconds of a period, and the peak factor."""
@@ -142,10 +142,10 @@ def plan(
     if not files and trace is None:
         _fail("name a plan file, or a trace with --trace; examples are in examples/plans")
     try:
-        from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415 - the other commands need none of this
         from faradisc.tools.planner.results.chance import draws_of, judged  # noqa: PLC0415
         from faradisc.tools.planner.results.what_if import explored  # noqa: PLC0415
         from faradisc.tools.planner.run import run  # noqa: PLC0415
+        from faradisc.tools.traces.errors import PlanError  # noqa: PLC0415 - the other commands need none of this
         from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
     except ModuleNotFoundError as error:
         _fail(f"plans need {error.name}, which is not installed. Run: pip install 'faradisc[plan]'")
@@ -185,7 +185,7 @@ def _write_plan(
 ) -> None:
     try:
         from faradisc.cli.plan_from import plan_from  # noqa: PLC0415 - another extra
-        from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
+        from faradisc.tools.traces.errors import PlanError  # noqa: PLC0415
     except ModuleNotFoundError as error:
         _fail(f"--from needs {error.name}, which is not installed. Run: pip install 'faradisc[plan]'")
     try:
@@ -200,8 +200,8 @@ def _write_plan(
 
 def _compare(outcomes: Sequence[PlanOutcome], file: Path, tolerance: float) -> bool:
     """Prints what is different from an earlier run. Returns whether something is worse."""
-    from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
     from faradisc.tools.planner.results.comparison import compared, earlier  # noqa: PLC0415
+    from faradisc.tools.traces.errors import PlanError  # noqa: PLC0415
 
     try:
         before = earlier(str(file), json.loads(file.read_text(encoding="utf-8")))
@@ -221,7 +221,7 @@ def _compare(outcomes: Sequence[PlanOutcome], file: Path, tolerance: float) -> b
 
 
 def _chosen(plans: Sequence[Plan], variant: str | None) -> Sequence[Plan]:
-    from faradisc.tools.planner.errors import nearest  # noqa: PLC0415
+    from faradisc.tools.traces.errors import nearest  # noqa: PLC0415
 
     if variant is None:
         return plans
@@ -239,7 +239,7 @@ def _load(
     from faradisc.tools.planner.plan_file.loading import load_plans  # noqa: PLC0415
     from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates  # noqa: PLC0415
     from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace, with_trace  # noqa: PLC0415
-    from faradisc.tools.planner.traces.trace_format import Trace  # noqa: PLC0415
+    from faradisc.tools.traces.trace_format import Trace  # noqa: PLC0415
 
     trace = None
     rates = _rates(trace_file, sums)
@@ -267,12 +267,12 @@ def _load(
 def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
     """Returns the rates in a file; None where it is not one of rates. Raises PlanError."""
     from faradisc.cli.trace_file import contents, first_line, lines_of  # noqa: PLC0415
-    from faradisc.tools.planner.traces.cloudwatch import (  # noqa: PLC0415
+    from faradisc.tools.traces.cloudwatch import (  # noqa: PLC0415
         EXPORT_BYTES_MAX,
         begins_export,
         read_export,
     )
-    from faradisc.tools.planner.traces.rate_file import begins_rates, read_rates  # noqa: PLC0415
+    from faradisc.tools.traces.rate_file import begins_rates, read_rates  # noqa: PLC0415
 
     first = b"" if file is None else first_line(file)
     if file is not None and begins_export(first):
@@ -286,8 +286,8 @@ def _rates(file: Path | None, sums: Sums) -> RateTrace | None:
 
 def _text(file: Path) -> str:
     """Raises PlanError."""
-    from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
     from faradisc.tools.readers.recognising import InputKind  # noqa: PLC0415
+    from faradisc.tools.traces.errors import PlanError  # noqa: PLC0415
 
     try:
         text = file.read_text(encoding="utf-8")

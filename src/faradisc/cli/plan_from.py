@@ -13,7 +13,7 @@ def plan_from(url: str, region: str | None, *, hours: int, tables: tuple[str, ..
     from faradisc.tools.advisor.plan_of_endpoint import plan_of  # noqa: PLC0415
     from faradisc.tools.advisor.serving import of_endpoint  # noqa: PLC0415
     from faradisc.tools.console.endpoint import Failure, ServerEndpoint  # noqa: PLC0415
-    from faradisc.tools.planner.errors import PlanError  # noqa: PLC0415
+    from faradisc.tools.traces.errors import PlanError  # noqa: PLC0415
 
     chosen = region or os.environ.get("AWS_REGION") or "us-east-1"
     endpoint = ServerEndpoint(None if url == "aws" else url, chosen, None)

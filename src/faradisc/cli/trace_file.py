@@ -12,9 +12,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.key_file import LinesOf
-from faradisc.tools.planner.traces.trace_format import LINE_BYTES_MAX
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.trace_format import LINE_BYTES_MAX
 from faradisc.tools.transfer.progress import Progress
 
 SHOWN_LINES = 2048

@@ -13,7 +13,7 @@ from typing import IO, Any
 from faradisc.capacity.admission import Charge
 from faradisc.clock import SystemEntropy
 from faradisc.server.background import pause
-from faradisc.tools.planner.traces.trace_writer import TraceCharge, TraceWriter
+from faradisc.tools.traces.trace_writer import TraceCharge, TraceWriter
 
 log = logging.getLogger("faradisc.trace")
 

@@ -14,7 +14,7 @@ import pytest
 
 from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.traces.cloudwatch import read_export
+from faradisc.tools.traces.cloudwatch import read_export
 from fixtures.other_services import MONITORING, Services
 from fixtures.schemas import refused
 

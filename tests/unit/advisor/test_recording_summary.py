@@ -13,9 +13,8 @@ from faradisc.tools.advisor.recording import of_recording
 from faradisc.tools.advisor.report import as_text
 from faradisc.tools.advisor.rules import advise
 from faradisc.tools.advisor.traffic import Traffic, with_definitions
-from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.traces.trace_format import Trace
-from faradisc.tools.planner.workload.key_distributions import key_prefix
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.trace_format import Trace, key_prefix
 
 HEADER: dict[str, Any] = {"faradisc_trace": 1, "start": "2026-11-02T00:00:00Z"}
 TABLE = {

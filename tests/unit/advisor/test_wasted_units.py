@@ -18,7 +18,7 @@ from faradisc.tools.advisor.findings import Finding
 from faradisc.tools.advisor.recording import of_recording
 from faradisc.tools.advisor.rules import advise
 from faradisc.tools.advisor.traffic import with_definitions
-from faradisc.tools.planner.traces.trace_format import Trace
+from faradisc.tools.traces.trace_format import Trace
 
 KEYS = ("pk", "sk", "g")
 Table = Any

@@ -7,7 +7,6 @@ import pytest
 from faradisc.tools.advisor.definitions import Definition
 from faradisc.tools.advisor.rules.capacity_mode import find as cheaper_mode
 from faradisc.tools.advisor.traffic import ObservedDemand, TableTraffic, Traffic
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan, load_plans
 from faradisc.tools.planner.plan_file.plan import Plan, Scaling
 from faradisc.tools.planner.results.chance import judged
@@ -16,6 +15,7 @@ from faradisc.tools.planner.results.hot_keys import shards
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.results.what_if import candidates, explored
 from faradisc.tools.planner.run import run
+from faradisc.tools.traces.errors import PlanError
 from unit.planner.planned import outcome_of, planned, verdict_of
 
 

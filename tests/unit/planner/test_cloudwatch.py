@@ -8,13 +8,13 @@ from typing import Any
 import orjson
 import pytest
 
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.traces.cloudwatch import begins_export, read_export, shaped
-from faradisc.tools.planner.traces.rate_file import RateTrace
+from faradisc.tools.traces.cloudwatch import begins_export, read_export, shaped
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.rate_file import RateTrace
 from unit.planner.planned import ENGINES, resource
 
 MIDNIGHT = 1_793_577_600

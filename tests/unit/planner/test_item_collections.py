@@ -19,8 +19,8 @@ from faradisc.tools.planner.results.csv_tables import tables
 from faradisc.tools.planner.results.item_collections import FlowGrowth, Growth
 from faradisc.tools.planner.results.outcome import ItemCollection, PlanOutcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.key_distributions import ONE, named
+from faradisc.tools.traces.trace_format import Trace
 from unit.planner.planned import ENGINES, outcome_of, printed
 
 GIB = 1 << 30

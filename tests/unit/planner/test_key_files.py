@@ -7,13 +7,13 @@ from fractions import Fraction
 
 import pytest
 
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file import key_file
 from faradisc.tools.planner.plan_file.key_file import read_keys
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
 from faradisc.tools.planner.workload.key_distributions import NAMED_KEYS_MAX, ONE
+from faradisc.tools.traces.errors import PlanError
 from unit.planner.planned import ENGINES
 
 PLAN = """\

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan, load_plans
+from faradisc.tools.traces.errors import PlanError
 
 GOOD = """\
 name: A plan

@@ -12,13 +12,13 @@ from textwrap import dedent
 
 import pytest
 
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_rates import plan_of_rates, with_rates
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.traces import rate_file
-from faradisc.tools.planner.traces.rate_file import HEADING, RateTrace, begins_rates, read_rates
+from faradisc.tools.traces import rate_file
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.rate_file import HEADING, RateTrace, begins_rates, read_rates
 from unit.planner.planned import ENGINES, outcome_of, resource
 
 PLAN = """\

@@ -7,19 +7,19 @@ import json
 import pytest
 
 from faradisc.capacity.config import SECOND_NS
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plan
 from faradisc.tools.planner.plan_file.plan_of_trace import plan_of_trace, with_trace
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
-from faradisc.tools.planner.traces.trace_format import (
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.trace_format import (
     LINE_BYTES_MAX,
     Trace,
     TraceLineError,
+    key_prefix,
     read_request,
 )
-from faradisc.tools.planner.traces.trace_writer import TraceCharge, TraceWriter
-from faradisc.tools.planner.workload.key_distributions import key_prefix
+from faradisc.tools.traces.trace_writer import TraceCharge, TraceWriter
 from unit.planner.planned import resource
 
 START = 1_793_577_600 * SECOND_NS

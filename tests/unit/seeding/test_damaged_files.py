@@ -21,12 +21,12 @@ import yaml
 
 from faradisc.engine.formats.compression import InputDamaged, Unavailable
 from faradisc.local import LocalDatabase
-from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.traces.cloudwatch import read_export
 from faradisc.tools.readers.inputs import NoInput, find_input
 from faradisc.tools.readers.items import read_items
 from faradisc.tools.readers.seed import Line
 from faradisc.tools.seeding import read_seed
+from faradisc.tools.traces.cloudwatch import read_export
+from faradisc.tools.traces.errors import PlanError
 from unit.seeding.seed_files import REQUEST
 from unit.seeding.test_definitions import YAML
 from unit.seeding.test_readers_of_kinds import BATCH, HCL, LOOPS, MODEL, SCALED, SERVERLESS

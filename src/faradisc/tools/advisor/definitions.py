@@ -7,7 +7,7 @@ from typing import Any
 
 from faradisc.capacity.topology import needed_partitions, on_demand_partitions
 from faradisc.records import dataclass
-from faradisc.tools.planner.traces.trace_format import Described
+from faradisc.tools.traces.trace_format import Described
 
 SAMPLES = 32
 """Items of a sample, each the first one of as many equal parts of the keys' hashes."""

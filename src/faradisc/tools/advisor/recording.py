@@ -23,8 +23,8 @@ from faradisc.tools.advisor.traffic import (
 )
 from faradisc.tools.planner.results.demand import MINUTE_S
 from faradisc.tools.planner.simulation.key_totals import KeyTally
-from faradisc.tools.planner.traces.trace_format import READS, Recorded, Trace
-from faradisc.tools.planner.traces.trace_writer import TraceCharge
+from faradisc.tools.traces.trace_format import READS, Recorded, Trace
+from faradisc.tools.traces.trace_writer import TraceCharge
 
 KEYS_SHOWN = 5
 POSITIONS_MAX = 10_000

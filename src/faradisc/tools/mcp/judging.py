@@ -17,10 +17,10 @@ from faradisc.tools.advisor.serving import of_endpoint
 from faradisc.tools.advisor.traffic import Traffic
 from faradisc.tools.console.endpoint import Failure, ServerEndpoint
 from faradisc.tools.mcp.reading import READS
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.loading import load_plans
 from faradisc.tools.planner.results.outcome import PlanOutcome
 from faradisc.tools.planner.run import run
+from faradisc.tools.traces.errors import PlanError
 
 Hours = Annotated[int, Field(ge=1, le=24, description="Of the endpoint's metrics.")]
 VARIANTS_MAX = 10

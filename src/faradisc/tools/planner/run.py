@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 from faradisc.capacity.throttle import Cause
 from faradisc.charts.words import SPACE, duration
 from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.plan import Plan
 from faradisc.tools.planner.results import cost, headline, item_collections
 from faradisc.tools.planner.results.event_rows import event_rows
@@ -38,11 +37,12 @@ from faradisc.tools.planner.simulation.recorder import (
     ResourceRecord,
     RunRecorder,
 )
+from faradisc.tools.planner.simulation.replay import replay
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.traces.replay import replay
-from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.key_distributions import Fixed
 from faradisc.tools.planner.workload.streams import Flow
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.trace_format import Trace
 
 if TYPE_CHECKING:
     from faradisc.tools.planner.simulation.fluid import FluidEngine

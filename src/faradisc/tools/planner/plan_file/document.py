@@ -22,7 +22,7 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
-from faradisc.tools.planner.errors import PlanError, nearest
+from faradisc.tools.traces.errors import PlanError, nearest
 
 NESTING_MAX = 20
 TEXT_MAX = 1 << 20

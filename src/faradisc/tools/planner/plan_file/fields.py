@@ -16,8 +16,8 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
 from faradisc.records import dataclass
-from faradisc.tools.planner.errors import nearest
 from faradisc.tools.planner.plan_file.document import Path
+from faradisc.tools.traces.errors import nearest
 
 UNITS_MAX = 10_000_000
 """Units per second of a table: far more than the quota, which the service raises on request."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from faradisc.limits import PARTITION_KEY_BYTES_MAX
-from faradisc.tools.planner.errors import PlanError
+from faradisc.tools.traces.errors import PlanError
 
 LinesOf = Callable[[str], Iterable[bytes]]
 """Returns the lines of a file by the name a plan gives it. Raises OSError and PlanError."""

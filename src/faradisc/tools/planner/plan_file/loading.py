@@ -16,7 +16,6 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from faradisc.capacity.config import CapacityConfig
 from faradisc.records import dataclass
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.document import Mapping, locate, merged, parse
 from faradisc.tools.planner.plan_file.fields import (
     DIGITS_MAX,
@@ -35,8 +34,9 @@ from faradisc.tools.planner.plan_file.plan import BUDGETS, DURATION_MAX_S, START
 from faradisc.tools.planner.plan_file.tables import Modelled, PlanTable
 from faradisc.tools.planner.plan_file.traffic import ClassMember, RetriesMember, StreamPlan
 from faradisc.tools.planner.results.prices import LABEL_NAMES, PRICE_NAMES, US_EAST_1
-from faradisc.tools.planner.traces.trace_format import epoch_seconds
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries, standard
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.trace_format import epoch_seconds
 
 _PRICE = re.compile(r"\d[\d_]*(\.\d+)?")
 _FIRST_S, _LAST_S = 0, 32_503_680_000

@@ -16,6 +16,7 @@ from faradisc.capacity.schedules import Schedule, ScheduleError, parse_schedule
 from faradisc.records import dataclass, field
 from faradisc.tools.planner.plan_file.fields import (
     Amount,
+    Count,
     Example,
     Members,
     Seconds,
@@ -27,9 +28,10 @@ from faradisc.tools.planner.plan_file.fields import (
 )
 from faradisc.tools.planner.results.outcome import Skipped
 from faradisc.tools.planner.results.prices import US_EAST_1, Prices
-from faradisc.tools.planner.workload.arrival_rates import DAY_S, MICRO, ArrivalRate, ConstantRate
+from faradisc.tools.planner.workload.arrival_rates import DAY_S, ArrivalRate, ConstantRate
 from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import NO_RETRIES, Retries
+from faradisc.tools.traces.rate_file import MICRO
 
 START_S = 1_793_577_600
 """The default start: Monday, 2 November 2026, midnight UTC."""
@@ -169,21 +171,23 @@ class IndexPlan:
     """None where `keys` take no suffixes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upkeep:
+class Upkeep(Members):
     """What a table has beside its throughput, which costs money and throttles nothing."""
 
-    recovery: bool = False
-    ttl_s: int | None = None
+    recovery: Annotated[bool, Field(alias="point_in_time_recovery")] = False
+    ttl_s: Annotated[Seconds | None, Field(alias="ttl")] = None
     """How long items live that are added."""
-    replicas: int = 0
+    replicas: Count = 0
     """In other Regions."""
-    backups: int = 0
+    backups: Count = 0
     """That are kept, each of the whole table."""
-    exports: int = 0
+    exports: Count = 0
     """Of the whole table, a month."""
-    stream_readers: int = 0
+    stream_readers: Count = 0
     """That poll its stream; triggers of functions read for free."""
+
+
+NO_UPKEEP = Upkeep()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +203,7 @@ class TablePlan:
     partitions: int | None = None
     changes: tuple[PlanChange, ...] = ()
     infrequent: bool = False
-    upkeep: Upkeep = Upkeep()
+    upkeep: Upkeep = NO_UPKEEP
 
     @property
     def index_rates(self) -> tuple[Rates, ...]:

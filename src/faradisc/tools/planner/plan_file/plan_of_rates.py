@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from faradisc.capacity import units
 from faradisc.limits import ITEM_SIZE_BYTES_MAX
-from faradisc.tools.planner.errors import PlanError, nearest
 from faradisc.tools.planner.plan_file.plan import (
     DURATION_MAX_S,
     START_S,
@@ -25,10 +24,11 @@ from faradisc.tools.planner.plan_file.plan import (
 )
 from faradisc.tools.planner.plan_file.plan_of_trace import some
 from faradisc.tools.planner.results.outcome import Skipped
-from faradisc.tools.planner.traces.rate_file import OPERATIONS, PerSecond, RateKind, RateTrace
-from faradisc.tools.planner.traces.trace_format import READS, WRITES
 from faradisc.tools.planner.workload.key_distributions import ONE, Fixed, KeyModel, KeyShape, Sort
 from faradisc.tools.planner.workload.retries import Retries
+from faradisc.tools.traces.errors import PlanError, nearest
+from faradisc.tools.traces.rate_file import OPERATIONS, PerSecond, RateKind, RateTrace
+from faradisc.tools.traces.trace_format import READS, WRITES
 
 _UNIT_BYTES = 1024
 _MEANT_FOR = {

@@ -6,9 +6,9 @@ from collections.abc import Set
 from dataclasses import replace
 
 from faradisc.capacity.config import CapacityConfig
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.plan_file.plan import DURATION_MAX_S, IndexPlan, Plan, Rates, TablePlan
-from faradisc.tools.planner.traces.trace_format import Described, Trace
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.trace_format import Described, Trace
 
 NAMES_SHOWN = 5
 

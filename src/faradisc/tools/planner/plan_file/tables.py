@@ -9,13 +9,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from faradisc.capacity.config import PROFILES, CapacityConfig, parse_caps, profile
 from faradisc.limits import GSI_PER_TABLE_MAX, LSI_PER_TABLE_MAX
-from faradisc.tools.planner.errors import nearest
 from faradisc.tools.planner.plan_file.document import Path
 from faradisc.tools.planner.plan_file.fields import (
     Count,
     ItemSize,
     Members,
-    Seconds,
     Share,
     Size,
     Units,
@@ -33,6 +31,7 @@ from faradisc.tools.planner.plan_file.plan import (
     TablePlan,
     Upkeep,
 )
+from faradisc.tools.traces.errors import nearest
 
 KEYS_ONLY_BYTES = 100
 """Size of an index entry without projected attributes. Assumed."""
@@ -162,7 +161,7 @@ def _at_most(most: int, what: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-class PlanTable(Modelled, ThroughputPlan):
+class PlanTable(Modelled, ThroughputPlan, Upkeep):
     mode: Mode | None = None
     sort_key: bool = False
     items: Count = 0
@@ -171,12 +170,6 @@ class PlanTable(Modelled, ThroughputPlan):
     local_indexes: Annotated[dict[str, LocalIndex], _at_most(LSI_PER_TABLE_MAX, "local indexes")] = {}
     changes: list[PlanChange] = []
     table_class: Annotated[str, choice("standard", "infrequent-access"), Field(alias="class")] = "standard"
-    point_in_time_recovery: bool = False
-    ttl: Seconds | None = None
-    replicas: Count = 0
-    backups: Count = 0
-    exports: Count = 0
-    stream_readers: Count = 0
 
     @property
     def on_demand(self) -> bool:
@@ -214,12 +207,5 @@ class PlanTable(Modelled, ThroughputPlan):
             partitions=self.partitions,
             changes=tuple(sorted(self.changes, key=lambda change: change.at_s)),
             infrequent=self.table_class == "infrequent-access",
-            upkeep=Upkeep(
-                self.point_in_time_recovery,
-                self.ttl,
-                self.replicas,
-                self.backups,
-                self.exports,
-                self.stream_readers,
-            ),
+            upkeep=self,
         )

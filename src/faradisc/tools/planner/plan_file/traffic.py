@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field, model_validator
 
-from faradisc.tools.planner.errors import nearest
 from faradisc.tools.planner.plan_file.document import Path
 from faradisc.tools.planner.plan_file.fields import (
     Amount,
@@ -39,6 +38,7 @@ from faradisc.tools.planner.workload import arrival_rates
 from faradisc.tools.planner.workload.arrival_rates import DAY_S, ArrivalRate
 from faradisc.tools.planner.workload.key_distributions import KeyModel, Sort
 from faradisc.tools.planner.workload.retries import ATTEMPTS_MAX, NO_RETRIES, Retries, legacy, standard
+from faradisc.tools.traces.errors import nearest
 
 RATE_MAX = 10_000_000
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from faradisc.charts.words import SPACE, money, percent, units
 from faradisc.records import dataclass
-from faradisc.tools.planner.errors import PlanError
 from faradisc.tools.planner.results.outcome import PlanOutcome
+from faradisc.tools.traces.errors import PlanError
 
 TOLERANCE_PERCENT = 5.0
 _NAMES: dict[str, tuple[str, float, Callable[[float], str]]] = {

@@ -1,7 +1,4 @@
-"""Arrival rates: the mean number of requests that a flow makes in each second.
-
-Rates are kept in micro-requests per second, integers, so that a slow flow is as exact as a fast one.
-"""
+"""Arrival rates: the mean number of requests that a flow makes in each second, times `MICRO`."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from math import cos, pi
 from typing import Protocol
 
 from faradisc.records import dataclass
+from faradisc.tools.traces.rate_file import MICRO
 
-MICRO = 1_000_000
 DAY_S = 86_400
 
 

@@ -25,9 +25,9 @@ from itertools import accumulate
 from math import log
 from typing import Literal, Protocol
 
-from faradisc.model.codec.keyspace import HASH_BYTES, hash_of
-from faradisc.model.codec.sortkey import encode_component
+from faradisc.model.codec.keyspace import HASH_BYTES
 from faradisc.records import dataclass, field
+from faradisc.tools.traces.trace_format import key_prefix
 
 ONE = 1 << 40
 """The sum of a shape's weights."""
@@ -49,13 +49,6 @@ class NamedKey:
     weight: int
     prefix: bytes
     """The location of its first item: hash, then the key."""
-
-
-def key_prefix(name: str, draw: int = 0) -> bytes:
-    """Returns the location prefix of the items of a partition key of type S. `draw`: 0 for the place that the
-    server gives it, other numbers for other places, since the service's own hash is not known."""
-    place = hash_of((f"{name}#{draw}" if draw else name).encode())
-    return place + encode_component({"S": name})
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ from faradisc.records import dataclass
 from faradisc.tools.planner.plan_file.plan import FlowPlan, IndexPlan, TablePlan
 from faradisc.tools.planner.results.item_collections import FlowGrowth
 from faradisc.tools.planner.simulation.recorder import DirectionRecord, FlowRecord, RunRecorder
-from faradisc.tools.planner.traces.rate_file import PerSecond
-from faradisc.tools.planner.workload.arrival_rates import MICRO
 from faradisc.tools.planner.workload.key_distributions import EVENLY_SPREAD, KeyModel, KeyShape
+from faradisc.tools.traces.rate_file import MICRO, PerSecond
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,14 @@ from typing import Any
 
 import orjson
 
-from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.traces.rate_file import RateKind, RateTrace
-from faradisc.tools.planner.traces.trace_format import (
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.rate_file import MICRO, RateKind, RateTrace
+from faradisc.tools.traces.trace_format import (
     SECONDS_MAX,
     STARTS_MAX_S,
     TraceLineError,
     epoch_seconds,
 )
-from faradisc.tools.planner.workload.arrival_rates import MICRO
 
 PERIOD_S = 60
 """Of the sums, where the points do not show it."""

@@ -20,17 +20,18 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from faradisc.records import dataclass, field
-from faradisc.tools.planner.errors import PlanError, nearest
-from faradisc.tools.planner.traces.trace_format import (
+from faradisc.tools.traces.errors import PlanError, nearest
+from faradisc.tools.traces.trace_format import (
     HALF_UNITS_MAX,
     LINE_BYTES_MAX,
     SECONDS_MAX,
     ReadFile,
     TraceLineError,
 )
-from faradisc.tools.planner.workload.arrival_rates import MICRO
 
 HEADING = "second,table,class,op,units_per_op,ops"
+MICRO = 1_000_000
+"""Rates are kept in micro-requests per second, integers, so that a slow one is as exact as a fast one."""
 OPS_MAX = 10_000_000
 """Requests per second of one kind."""
 KINDS_MAX = 1000

@@ -10,8 +10,8 @@ from faradisc.tools.planner.results.item_collections import recorded_bytes
 from faradisc.tools.planner.simulation.discrete_event import RequestPart, SimulatedRequest
 from faradisc.tools.planner.simulation.recorder import FlowRecord, RunRecorder
 from faradisc.tools.planner.simulation.virtual_tables import VirtualTables
-from faradisc.tools.planner.traces.trace_format import Trace
 from faradisc.tools.planner.workload.retries import Retries
+from faradisc.tools.traces.trace_format import Trace
 
 
 def replay(

@@ -22,10 +22,11 @@ import orjson
 
 from faradisc.capacity import units
 from faradisc.capacity.config import CapacityConfig, parse_caps, profile
+from faradisc.model.codec.keyspace import hash_of
+from faradisc.model.codec.sortkey import encode_component
 from faradisc.records import dataclass, field
-from faradisc.tools.planner.errors import PlanError
-from faradisc.tools.planner.traces.trace_writer import FORMAT, TraceCharge
-from faradisc.tools.planner.workload.key_distributions import key_prefix
+from faradisc.tools.traces.errors import PlanError
+from faradisc.tools.traces.trace_writer import FORMAT, TraceCharge
 
 MISTAKES_SHOWN = 5
 STARTS_MAX_S = 32_472_057_600
@@ -83,6 +84,13 @@ class Recorded:
     """Of the item that a write has made."""
     changed_bytes: int | None = None
     """Of the attributes that a write has changed in an item."""
+
+
+def key_prefix(name: str, draw: int = 0) -> bytes:
+    """Returns the location prefix of the items of a partition key of type S. `draw`: 0 for the place that the
+    server gives it, other numbers for other places, since the service's own hash is not known."""
+    place = hash_of((f"{name}#{draw}" if draw else name).encode())
+    return place + encode_component({"S": name})
 
 
 class TraceLineError(ValueError):
