@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Generator
 
 import pytest
 
@@ -63,6 +64,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Shows in the summary why a test was run once more."""
     if config.pluginmanager.hasplugin("rerunfailures"):
         config.option.rerun_show_tracebacks = True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Generator[None, object, object]:
+    """Fails a test that leaves the collector off: without it a worker grows to gigabytes."""
+    result = yield
+    if not gc.isenabled():
+        gc.enable()
+        raise AssertionError("the test has left the garbage collector off")
+    return result
 
 
 def pytest_collection_finish() -> None:

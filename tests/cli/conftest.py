@@ -49,20 +49,26 @@ def command(tmp_path: Path) -> Command:
 
 
 @pytest.fixture
-def rejected_serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
+def serve_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets `faradisc serve` begin in this process: the collector is on again, and the logs are the tests'."""
+    monkeypatch.setattr(serving, "configure_logs", lambda level, layout: None)
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+def rejected_serve(serve_here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     """Runs `faradisc serve ...` in this process with settings that it rejects; accepted ones fail."""
 
     def accepted(*_: object, **__: object) -> None:
         raise AssertionError("the settings were accepted")
 
     monkeypatch.setattr(lifecycle, "bind", accepted)
-    monkeypatch.setattr(serving, "configure_logs", lambda level, layout: None)  # those of the tests stay
 
     def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return run_here(("serve", *arguments), tmp_path, environment)
 
-    yield run
-    gc.enable()
+    return run
 
 
 @pytest.fixture

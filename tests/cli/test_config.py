@@ -143,7 +143,9 @@ def test_a_command_that_does_not_exist_gets_a_suggestion() -> None:
 
 
 @pytest.mark.parametrize("is_installed", [True, False])
-def test_without_a_command_it_serves(is_installed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_command_it_serves(
+    serve_here: None, is_installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     served = []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: is_installed or None)
     monkeypatch.setattr("faradisc.server.lifecycle.serve", served.append)
