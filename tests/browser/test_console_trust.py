@@ -196,6 +196,22 @@ def test_an_editor_is_dark_on_the_first_dark_page(browser: Any, served: Served) 
     context.close()
 
 
+def test_text_that_the_server_has_not_read_yet_stays_when_the_colours_change(
+    page: Any, served: Served
+) -> None:
+    page.goto(f"{served.console}/partiql")
+    editor = page.locator(".cm-content")
+    editor.wait_for()
+    page.get_by_text("environment credentials").wait_for()  # the colours of the browser are known
+    silent = "on => { getElement(document.querySelector('.nicegui-codemirror').id.slice(1)).emitting = !on }"
+    page.evaluate(silent, True)
+    editor.fill("SELECT 1")
+    page.evaluate(silent, False)
+    page.get_by_role("button", name="Dark or light").click()
+    expect(page.locator(".cm-editor")).to_have_css("background-color", "rgb(24, 24, 21)")
+    expect(editor).to_have_text("SELECT 1")
+
+
 @pytest.mark.slow
 def test_messages_are_few_can_be_closed_and_leave_the_grid_free(page: Any, served: Served) -> None:
     create(served, "noisy")

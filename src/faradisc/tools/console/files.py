@@ -40,7 +40,8 @@ def code_editor(text: str, language: Any, *, height: str, on_change: Callable[..
         indent="  ",
         on_change=on_change,
     )
-    shell.on_dark.append(lambda dark: editor.set_theme(theme(dark)))
+    # Not by a property: its update would put back the text that the server knew before the latest keys.
+    shell.on_dark.append(lambda dark: editor.run_method("setTheme", theme(dark)))
     editor.classes("w-full").style(f"height: {height}")
     label = "document.querySelectorAll('.cm-content').forEach(e => e.setAttribute('aria-label', 'Editor'))"
     ui.timer(0.5, lambda: ui.run_javascript(label), once=True)
