@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -138,35 +138,71 @@ def package_of(file: Path) -> str:
     return package_of_name(name_of(file)) if file.parent != ROOT or file.stem != "__init__" else "__init__"
 
 
-def tree_of(file: Path) -> ast.Module:
-    return ast.parse(file.read_text())
+@dataclass(frozen=True)
+class Facts:
+    """What a file imports and calls. Each file is parsed once: that takes most of the time of these tests."""
 
-
-def at_run_time(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those under `if TYPE_CHECKING:`."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            continue
-        yield node
-        yield from at_run_time(node)
+    imported: tuple[str, ...]
+    """Dotted names, without those under `if TYPE_CHECKING:`."""
+    targets: tuple[tuple[str, str], ...]
+    """All imports: a module and what is imported of it, "" where it is the module itself."""
+    waits: tuple[int, ...]
+    """Lines that wait, or define what does."""
+    asking: tuple[str, ...]
+    """Calls that ask for time or chance."""
 
 
 @cache
-def imported(file: Path) -> list[str]:
-    """Dotted names of everything a file imports."""
-    names: list[str] = []
-    for node in at_run_time(tree_of(file)):
+def facts_of(file: Path) -> Facts:
+    tree = ast.parse(file.read_text())
+    nodes = list(ast.walk(tree))
+    for_types = {
+        id(inner)
+        for node in nodes
+        if isinstance(node, ast.If) and dotted(node.test).endswith("TYPE_CHECKING")
+        for inner in ast.walk(node)
+    }
+    imported: list[str] = []
+    targets: list[tuple[str, str]] = []
+    meanings: dict[str, str] = {}
+    for node in nodes:
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            found = [(alias.name, "") for alias in node.names]
+            meanings.update({alias.asname or alias.name: alias.name for alias in node.names})
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: imports are absolute"
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return names
+            found = [(str(node.module), alias.name) for alias in node.names]
+            meanings.update(
+                {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            )
+        else:
+            continue
+        targets += found
+        if id(node) not in for_types:
+            imported += [f"{module}.{name}" if name else module for module, name in found]
+    asking = []
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            head, _, rest = dotted(node.func).partition(".")
+            name = meanings.get(head, "") + (f".{rest}" if rest else "")
+            if head in meanings and asks(name, node):
+                asking.append(name)
+    waiting = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+    waits = tuple(node.lineno for node in nodes if isinstance(node, waiting))
+    return Facts(tuple(imported), tuple(targets), waits, tuple(asking))
+
+
+def dotted(node: ast.AST) -> str:
+    """Returns a name with its attributes, as it is written; "" for another expression."""
+    if isinstance(node, ast.Attribute):
+        before = dotted(node.value)
+        return f"{before}.{node.attr}" if before else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def packages_imported(file: Path) -> set[str]:
     """Returns the packages of this project that a file imports, without its own."""
-    ours = {package_of_name(name) for name in imported(file) if name.startswith("faradisc.")}
+    ours = {package_of_name(name) for name in facts_of(file).imported if name.startswith("faradisc.")}
     return (ours & RANK.keys()) - {package_of(file)}
 
 
@@ -186,19 +222,15 @@ def test_the_map_shows_these_rows() -> None:
 def module_imports() -> dict[str, set[str]]:
     """Returns for every module the modules of this project that it imports, under TYPE_CHECKING too."""
     modules = {name_of(file): file for file in FILES}
-    imports: dict[str, set[str]] = {name: set() for name in modules}
-    for name, file in modules.items():
-        for node in ast.walk(tree_of(file)):
-            if isinstance(node, ast.Import):
-                found = {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom):
-                targets = [f"{node.module}.{alias.name}" for alias in node.names]
-                found = {target if target in modules else str(node.module) for target in targets}
-            else:
-                continue
-            imports[name] |= found & modules.keys()
-        imports[name].discard(name)
-    return imports
+    return {
+        name: {
+            target if (target := f"{module}.{of}") in modules else module
+            for module, of in facts_of(file).targets
+            if f"{module}.{of}" in modules or module in modules
+        }
+        - {name}
+        for name, file in modules.items()
+    }
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -210,25 +242,23 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         pytest.fail(" -> ".join(error.args[1]))
 
 
-@pytest.mark.parametrize("folder", BELOW_THE_TOOLS)
-def test_nothing_below_the_tools_imports_them(folder: str) -> None:
+def test_nothing_below_the_tools_imports_them() -> None:
     above = ("tools", "cli", "server", "local", "testing", "streams")
     found = [
         f"{name} imports {other}"
         for name, others in module_imports().items()
-        if name.split(".")[1:2] == [folder]
+        if name.split(".")[1:2] and name.split(".")[1] in BELOW_THE_TOOLS
         for other in sorted(others)
         if other.split(".")[1:2] and other.split(".")[1] in above
     ]
     assert found == []
 
 
-@pytest.mark.parametrize("package", [name for row in ROWS for name in row])
-def test_imports_go_downwards(package: str) -> None:
+def test_imports_go_downwards() -> None:
     climbing = [
         f"{file.relative_to(ROOT)} imports {name}"
         for file in FILES
-        if package_of(file) == package
+        if (package := package_of(file)) in RANK
         for name in sorted(packages_imported(file))
         if RANK[name] >= RANK[package]
     ]
@@ -245,47 +275,25 @@ def test_storage_knows_nothing_of_items() -> None:
     assert known <= STORAGE_KNOWS
 
 
-@pytest.mark.parametrize("package", PURE)
-def test_the_pure_packages_do_no_input_or_output(package: str) -> None:
+def test_the_pure_packages_do_no_input_or_output() -> None:
     found = [
         f"{file.relative_to(ROOT)} imports {name}"
         for file in FILES
-        if package_of(file) == package and str(file.relative_to(ROOT)) not in IMPURE_FILES
-        for name in imported(file)
+        if package_of(file) in PURE and str(file.relative_to(ROOT)) not in IMPURE_FILES
+        for name in facts_of(file).imported
         if name.split(".")[0] in IMPURE_MODULES
     ]
     assert found == []
 
 
-@pytest.mark.parametrize("package", PURE)
-def test_the_pure_packages_wait_for_nothing(package: str) -> None:
-    waiting = (ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith)
+def test_the_pure_packages_wait_for_nothing() -> None:
     found = [
-        f"{file.relative_to(ROOT)}:{node.lineno}"
+        f"{file.relative_to(ROOT)}:{line}"
         for file in FILES
-        if package_of(file) == package
-        for node in ast.walk(tree_of(file))
-        if isinstance(node, waiting)
+        if package_of(file) in PURE
+        for line in facts_of(file).waits
     ]
     assert found == []
-
-
-def calls(file: Path) -> Iterator[tuple[str, ast.Call]]:
-    """Calls with the dotted name of what is called, as far as the imports give it."""
-    meanings: dict[str, str] = {}
-    tree = tree_of(file)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            meanings.update({alias.asname or alias.name: alias.name for alias in node.names})
-        elif isinstance(node, ast.ImportFrom):
-            meanings.update(
-                {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-            )
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            head, _, rest = ast.unparse(node.func).partition(".")
-            if head in meanings:
-                yield meanings[head] + (f".{rest}" if rest else ""), node
 
 
 def asks(name: str, call: ast.Call) -> bool:
@@ -295,7 +303,4 @@ def asks(name: str, call: ast.Call) -> bool:
 
 
 def test_only_the_clock_asks_for_time_and_chance() -> None:
-    asking = {
-        str(file.relative_to(ROOT)): name for file in FILES for name, call in calls(file) if asks(name, call)
-    }
-    assert set(asking) == {"clock.py"}
+    assert {str(file.relative_to(ROOT)) for file in FILES if facts_of(file).asking} == {"clock.py"}

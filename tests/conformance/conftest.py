@@ -54,6 +54,7 @@ SLOW_ON_NODES = {
 ON_ONE_NODE = {
     *("test_absent_features.py", "test_batches.py", "test_bodies.py", "test_conditions.py"),
     *("test_consumed_capacity.py", "test_corrections_http.py", "test_corrections_items.py"),
+    *("test_global_indexes.py", "test_list_tables.py", "test_partiql_writes.py"),
     "test_huge_timestamps.py",
     *("test_item_sizes.py", "test_item_types.py", "test_keys.py", "test_legacy_parameters.py"),
     *("test_local_indexes.py", "test_metric_reads.py", "test_number_values.py"),

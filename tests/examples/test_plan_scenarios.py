@@ -62,6 +62,7 @@ def test_there_are_six_plans() -> None:
     assert len(FILES) == 6
 
 
+@pytest.mark.slow
 def test_date_as_key_throttles_and_date_with_suffix_does_not() -> None:
     day, product, suffixed = outcomes("date-key").values()
     assert day.totals.lost_percent == pytest.approx(75, abs=0.5)
@@ -116,6 +117,7 @@ def test_cache_makes_a_popular_item_fit() -> None:
     assert any("a partition's limit is its limit" in event.words for event in without.events)
 
 
+@pytest.mark.slow
 def test_status_code_limits_a_table_and_an_index_and_user_id_does_not() -> None:
     by_status, by_user, with_index = outcomes("status-code").values()
     assert finds(by_status, "Orders, key 'SHIPPED': 1,164 WCU/s / 1,000 per partition = 1.16")

@@ -123,7 +123,8 @@ def test_a_partition_of_many_warm_keys_splits_for_heat(engine: Engine) -> None:
     assert writes.consumed[-1] == pytest.approx(writes.offered[-1], rel=0.05)
 
 
-def test_a_key_that_was_refused_a_split_is_examined_again_with_the_keys_of_that_time() -> None:
+@pytest.mark.parametrize("engine", [pytest.param("events", marks=pytest.mark.slow), "fluid"])
+def test_a_key_that_was_refused_a_split_is_examined_again_with_the_keys_of_that_time(engine: Engine) -> None:
     """A key is isolated and its partition cannot be split further; a key that comes later is isolated too."""
     text = """
         duration: 40m
@@ -134,8 +135,7 @@ def test_a_key_that_was_refused_a_split_is_examined_again_with_the_keys_of_that_
           - {name: many, operation: PutItem, rate: 20, keys: {uniform: 1000}, item_size: 500}
           - {name: late, operation: PutItem, rate: 14, from: 22m, keys: {single: two}, item_size: 500}
     """
-    for engine in ENGINES:
-        events = outcome_of(text, engine).events
-        rejected = [(event.at_s, event.key) for event in events if event.kind == "split-rejected"]
-        assert [at_s for at_s, key in rejected if key == "one"] == [1200, 1800]
-        assert {"one", "two"} <= {event.key for event in events if event.kind == "split-started"}
+    events = outcome_of(text, engine).events
+    rejected = [(event.at_s, event.key) for event in events if event.kind == "split-rejected"]
+    assert [at_s for at_s, key in rejected if key == "one"] == [1200, 1800]
+    assert {"one", "two"} <= {event.key for event in events if event.kind == "split-started"}
