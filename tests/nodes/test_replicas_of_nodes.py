@@ -127,7 +127,7 @@ def test_strongly_consistent_replicas_of_two_nodes_are_linearizable(
         while len(history) < CLIENTS * WRITES:
             links = nodes.any().database.backend.replicas.links
             one, other = chance.sample(REGIONS, 2)
-            await (links.cut if chance.random() < 0.5 else links.heal)(one, other)
+            await (links.cut if chance.random() < 0.3 else links.heal)(one, other)
             for _ in range(chance.randrange(200)):
                 await asyncio.sleep(0)
 
@@ -154,4 +154,4 @@ def test_strongly_consistent_replicas_of_two_nodes_are_linearizable(
     play(scenario, place)
     assert all(is_linearizable(each) for each in by_key(history).values())
     lost = sum(each.end_ns is None for each in history)
-    assert 0 < lost < len(history) * 0.75
+    assert 0 < lost < len(history) - 3 * len(replicas)  # not only the reads at the end have answers

@@ -135,10 +135,9 @@ class Replication(Feature):
         changed = [
             each.change
             for each in written
-            if each.change.stamp is not None
+            if (self.shared if each.change.stamp is not None else each.new_record != each.old.record)
             or each.change.together is not None
-            or each.new_record != each.old.record
-        ]
+        ]  # of an arrival the stamp was read a moment ago: nothing comes between on an embedded store
         if not changed:
             return
         rows = await self.stamps(store, [change.row_key for change in changed])

@@ -17,6 +17,7 @@ has said to have is a row of the source in the same way. Keys:
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from hashlib import sha256
@@ -40,7 +41,6 @@ from faradisc.engine.tables.replicas import Replica
 from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.writes import ROUNDS_MAX, pause_after_conflict
 from faradisc.metrics.metric_store import dimensions
-from faradisc.model.codec import item_record
 from faradisc.model.codec.keyspace import key_of_row
 from faradisc.model.values.attribute import Item
 from faradisc.storage.api import Batch, Store
@@ -59,6 +59,8 @@ class Arrival(NamedTuple):
     key: Item
     record: bytes
     stamp: bytes
+    row_key: bytes = b""
+    """Of the item in the target, where it is known."""
 
 
 class Applied(NamedTuple):
@@ -81,7 +83,10 @@ async def apply_arrivals(
         replication = replication_of(table)
         if replication is None or table.state.status == "DELETING":
             break
-        changes = [_change(table, arrival) for arrival in arrivals]
+        changes = [
+            Change(table, each.key, each.record or None, stamp=each.stamp, row_key=each.row_key)
+            for each in arrivals
+        ]
         locks = table.locks
         async with nullcontext() if locks is None else locks.held([each.location for each in changes]):
             rows = await replication.stamps(store, [change.row_key for change in changes])
@@ -111,17 +116,6 @@ async def apply_arrivals(
             except CollectionsFull:
                 break  # as without throughput: it waits until there is room
     return Applied(0, 0)
-
-
-def _change(table: Table, arrival: Arrival) -> Change:
-    record = arrival.record
-    return Change(
-        table,
-        arrival.key,
-        item_record.decode(record) if record else None,
-        size=item_record.size_of(record) if record else None,
-        stamp=arrival.stamp,
-    )
 
 
 class Origin(NamedTuple):
@@ -192,7 +186,8 @@ class ReplicaDelivery:
     async def step(
         self, table: Table, targets: Sequence[Table | None], elsewhere: Sequence[Replica] = ()
     ) -> bool:
-        """Delivers some of what a replica has written; returns False if nothing could be done.
+        """Delivers some of what a replica has written; returns False if nothing could be done, or is left: a
+        server then lets some writes come together before it delivers again.
 
         targets: the other replicas here; None for one that does not exist yet. elsewhere: those of other
         servers.
@@ -225,7 +220,7 @@ class ReplicaDelivery:
             source.pending[slot] = source.shared
             if await self._store.log(part, reached[slot], 1):
                 source.pending[slot] = True
-        return busy
+        return busy and any(source.pending)
 
     async def has(self, table: Table, target: Table) -> list[int]:
         """Returns per slot the number of the last entry of a replica that another one has."""
@@ -279,8 +274,8 @@ class ReplicaDelivery:
             at = await positions(self._store, origin, into)
             entries: list[SlotEntry] = []
             slots = len(source.slot_parts)
-            self._turn += 1
-            for slot in ((self._turn + each) % slots for each in range(slots)):
+            first = self._turn = self._turn + 1  # another pass may take its turn meanwhile
+            for slot in ((first + each) % slots for each in range(slots)):
                 room = ENTRIES_PER_STEP - len(entries)
                 if source.pending[slot] and room and (urgent is None or slot in urgent):
                     found = await self._store.log(source.slot_parts[slot], at[slot][0], room)
@@ -329,8 +324,14 @@ class ReplicaDelivery:
         into = replication_of(target)
         assert into is not None, "the target is a replica"
         part, cursors, region = into.slot_parts[0], origin.cursors, origin.link[0]
+        stays = not target.hashed_keys
         arrivals = [
-            Arrival(key_of_row(sent.row_key, target.key), sent.record, stamp_of(sent.at_ns, region))
+            Arrival(
+                key_of_row(sent.row_key, target.key),
+                sent.record,
+                stamp_of(sent.at_ns, region),
+                sent.row_key if stays else b"",
+            )
             for _, _, sent in entries
         ]
 
@@ -364,8 +365,8 @@ def note_latency(table: Table, receiving: str, now_ns: int, late_ms: Sequence[fl
     replication = replication_of(table)
     if replication is not None and not replication.group.strong:
         which = dimensions(TableName=table.name, ReceivingRegion=receiving)
-        for each in late_ms:
-            table.meter.registry.metrics.add("ReplicationLatency", which, now_ns, each)
+        for each, count in Counter(map(round, late_ms)).items():
+            table.meter.registry.metrics.add("ReplicationLatency", which, now_ns, each, count)
 
 
 async def waiting(store: Store, source: Replication, has: Sequence[int]) -> tuple[int, int | None]:

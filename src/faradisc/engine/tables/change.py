@@ -61,9 +61,9 @@ class Change:
 
     table: Table
     key: Item
-    new: Item | Callable[[Image], Item | None] | None
-    """The new item, or a function that returns it for an image and may raise ValidationException; None
-    deletes the item."""
+    new: Item | item_record.Record | Callable[[Image], Item | None] | None
+    """The new item, or its record, which another replica has checked, or a function that returns it for an
+    image and may raise ValidationException; None deletes the item."""
     condition: Condition | None = None
     too_large: str = PUT_TOO_LARGE
     """Message for an item above 400 KB."""
@@ -83,12 +83,13 @@ class Change:
     """The stamps that the item must have in other replicas: these write meanwhile, on a shared store."""
     in_insights: bool = True
     """Whether Contributor Insights count it; they do not count PartiQL."""
+    row_key: bytes = b""
+    """Of the item; it follows from the key, and is given where it is known before."""
     part: bytes = field(init=False)
-    row_key: bytes = field(init=False)
 
     def __post_init__(self) -> None:
         placement = self.table.placement
-        self.row_key = placement.row_key(self.key)
+        self.row_key = self.row_key or placement.row_key(self.key)
         self.part = placement.part_of(self.row_key)
 
     @property
@@ -122,17 +123,27 @@ def keep(image: Image) -> Item | None:
 class Outcome:
     """What a change does: both images, the index entries, and the cost."""
 
-    __slots__ = ("change", "collection_bytes", "entries", "new_item", "new_record", "new_size", "old")
+    __slots__ = ("_new_item", "change", "collection_bytes", "entries", "new_record", "new_size", "old")
 
     def __init__(self, change: Change, old: Image) -> None:
         self.change = change
         self.old = old
-        self.new_item: Item | None = None
+        self._new_item: Item | None = None
         self.new_record: bytes | None = None
         self.new_size = 0
         self.entries: list[EntryChange] = []
         self.collection_bytes: int | None = None
         """Size of the item's collection after the change; only on tables with local indexes."""
+
+    def set(self, item: Item | None, record: item_record.Record, size: int) -> None:
+        """item: None: the record is decoded when the item is first needed."""
+        self._new_item, self.new_record, self.new_size = item, record, size
+
+    @property
+    def new_item(self) -> Item | None:
+        if self._new_item is None and self.new_record is not None:
+            self._new_item = item_record.decode(self.new_record)
+        return self._new_item
 
     @property
     def write_units(self) -> int:
@@ -188,7 +199,9 @@ def evaluate(change: Change, old: Image) -> Outcome:
     new = change.new
     if callable(new):
         new = new(old)
-    if new is not None:
+    if isinstance(new, bytes):
+        outcome.set(None, new, item_record.size_of(new))
+    elif new is not None:
         size = change.size
         if size is None:
             size = _size_of(new, change, old)
@@ -197,12 +210,10 @@ def evaluate(change: Change, old: Image) -> Outcome:
             raise ValidationException(change.too_large)
         if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
             check_names(new)
-        outcome.new_item = new
-        outcome.new_size = size
-        outcome.new_record = item_record.encode(new, size)
+        outcome.set(new, item_record.encode(new, size), size)
     if change.table.indexes and outcome.new_record != old.record:
         for index in change.table.indexes:
-            entry = entry_change(index, old.item, new)
+            entry = entry_change(index, old.item, outcome.new_item)
             if entry is not None:
                 outcome.entries.append(entry)
     return outcome

@@ -79,6 +79,7 @@ def failed_half_units(change: Change, old: Image) -> int:
         # The update itself may be impossible; the answer still is that the condition was false.
         with suppress(ValidationException):
             new = change.new(old) if callable(change.new) else change.new
+            assert not isinstance(new, bytes), "what another replica has written has no condition"
             new_bytes = item_size(new) + change.table.vector_bytes(new) if new is not None else 0
     old_bytes = change.billed_size(old) if old.exists else None
     return 2 * units.failed_condition_units(old_bytes, new_bytes, rule)

@@ -101,9 +101,11 @@ class WrittenItem(Protocol):
 
     collection_bytes: int | None
     entries: list[EntryChange]
-    new_item: Item | None
     new_record: bytes | None
     new_size: int
+
+    @property
+    def new_item(self) -> Item | None: ...
 
     @property
     def change(self) -> KeyedChange: ...

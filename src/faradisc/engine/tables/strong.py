@@ -60,7 +60,7 @@ async def copies_of(store: Store, outcomes: Sequence[Outcome], reached: Reached)
         if outcome.new_record == outcome.old.record:
             continue
         for other in others:
-            copy = Change(other.newest, change.key, outcome.new_item, size=outcome.new_size or None)
+            copy = Change(other.newest, change.key, outcome.new_record)
             copy.together = change.table.state.region.encode()
             changes.append(copy)
     if not changes:
