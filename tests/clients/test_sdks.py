@@ -11,51 +11,26 @@ folder that stays after the run (`FARADISC_TEST_CACHE`, or one beside the tempor
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from fixtures.environments import cache_folder
+from fixtures.projects import java_findings, printed_by, project
 from fixtures.served import Server
 
 HERE = Path(__file__).parent
-BUILD_S = 2400
 
 pytestmark = pytest.mark.slow
 needs_maven = pytest.mark.skipif(shutil.which("mvn") is None, reason="Maven is not installed")
 
 
-def _folder(language: str) -> Path:
-    """Returns the folder in which the tour of a language is built."""
-    folder = cache_folder() / language
-    shutil.copytree(HERE / language, folder, dirs_exist_ok=True)
-    return folder
-
-
-def _run(command: list[str], folder: Path, server: Server | None = None) -> str:
-    """Returns what the command prints."""
-    run = subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **({"ENDPOINT": server.url} if server else {})},
-        capture_output=True,
-        text=True,
-        timeout=BUILD_S,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr[-4000:] + run.stdout[-4000:]
-    return run.stdout
-
-
 @pytest.mark.skipif(shutil.which("go") is None, reason="Go is not installed")
 def test_go_sdk_operations(server: Server) -> None:
-    folder = _folder("go")
-    _run(["go", "mod", "tidy"], folder)
-    _run(["go", "build", "-o", "tour", "."], folder)
-    assert json.loads(_run(["./tour"], folder, server)) == {
+    folder = project(HERE / "go")
+    printed_by(["go", "mod", "tidy"], folder)
+    printed_by(["go", "build", "-o", "tour", "."], folder)
+    assert json.loads(printed_by(["./tour"], folder, ENDPOINT=server.url)) == {
         "waiter": "ACTIVE",
         "roundTrip": True,
         "batch": 1,
@@ -71,16 +46,9 @@ def test_go_sdk_operations(server: Server) -> None:
     }
 
 
-def _java_findings(project: str, server: Server) -> dict[str, str]:
-    """Returns what the main class of a Maven project prints as lines of `name=value`."""
-    printed = _run(["mvn", "-q", "-B", "compile", "exec:java"], _folder(project), server)
-    lines = [line.rpartition("\x1b[0m")[2] for line in printed.splitlines()]
-    return dict(line.split("=", 1) for line in lines if "=" in line)
-
-
 @needs_maven
 def test_java_enhanced_client_operations(server: Server) -> None:
-    assert _java_findings("java", server) == {
+    assert java_findings(project(HERE / "java"), ENDPOINT=server.url) == {
         "waiter": "ACTIVE",
         "roundTrip": "true",
         "query": "4,10",
@@ -97,7 +65,7 @@ def test_java_enhanced_client_operations(server: Server) -> None:
 
 @needs_maven
 def test_kinesis_client_library_leases(server: Server) -> None:
-    assert _java_findings("kcl", server) == {
+    assert java_findings(project(HERE / "kcl"), ENDPOINT=server.url) == {
         "tableBefore": "false",
         "table": "true",
         "empty": "true",
@@ -136,7 +104,7 @@ def test_kinesis_client_library_leases(server: Server) -> None:
 
 @needs_maven
 def test_kinesis_client_library_3_coordination(server: Server) -> None:
-    assert _java_findings("kcl3", server) == {
+    assert java_findings(project(HERE / "kcl3"), ENDPOINT=server.url) == {
         "table": "true",
         "recovery": "ENABLED",
         "index": "true",
@@ -170,9 +138,9 @@ def test_kinesis_client_library_3_coordination(server: Server) -> None:
 
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="Cargo is not installed")
 def test_rust_sdk_operations(server: Server) -> None:
-    folder = _folder("rust")
-    _run(["cargo", "build", "--quiet"], folder)
-    assert json.loads(_run(["target/debug/tour"], folder, server)) == {
+    folder = project(HERE / "rust")
+    printed_by(["cargo", "build", "--quiet"], folder)
+    assert json.loads(printed_by(["target/debug/tour"], folder, ENDPOINT=server.url)) == {
         "waiter": True,
         "roundTrip": True,
         "query": [4, 10],

@@ -215,6 +215,57 @@ def test_output_of_terraform_show(tmp_path: Path, section: str) -> None:
     ]
 
 
+def test_scaling_and_alarms_of_a_state(tmp_path: Path) -> None:
+    """Arguments that are not set are there too: as empty lists, empty texts, and 0."""
+    target = {
+        "resource_id": "table/shop-orders",
+        "scalable_dimension": "dynamodb:table:ReadCapacityUnits",
+        "service_namespace": "dynamodb",
+    }
+    predefined = {"predefined_metric_type": "DynamoDBReadCapacityUtilization", "resource_label": ""}
+    configuration = {
+        "customized_metric_specification": [],
+        "predefined_metric_specification": [predefined],
+        "scale_in_cooldown": None,
+        "target_value": 70,
+    }
+    policy = {
+        **target,
+        "name": "reads",
+        "policy_type": "TargetTrackingScaling",
+        "step_scaling_policy_configuration": [],
+        "target_tracking_scaling_policy_configuration": [configuration],
+    }
+    alarm = {
+        "alarm_name": "throttled",
+        "namespace": "AWS/DynamoDB",
+        "metric_name": "ReadThrottleEvents",
+        "dimensions": {"TableName": "shop-orders"},
+        "comparison_operator": "GreaterThanThreshold",
+        "evaluation_periods": 1,
+        "datapoints_to_alarm": 0,
+        "threshold": 0,
+        "metric_query": [],
+        "extended_statistic": "",
+    }
+    text = shown(
+        "values",
+        resource("aws_appautoscaling_policy", "reads", policy),
+        resource("aws_appautoscaling_target", "reads", {**target, "min_capacity": 5, "max_capacity": 50}),
+        resource("aws_cloudwatch_metric_alarm", "throttled", alarm),
+        resource("aws_dynamodb_table", "orders", SHOWN_VALUES),
+    )
+    seed = read(tmp_path, {"state.json": text})
+    assert errors(seed) == []
+    requests = dict(seed.tables[0].later)
+    assert requests["PutScalingPolicy"]["TargetTrackingScalingPolicyConfiguration"] == {
+        "PredefinedMetricSpecification": {"PredefinedMetricType": "DynamoDBReadCapacityUtilization"},
+        "TargetValue": 70,
+    }
+    assert requests["PutMetricAlarm"]["Threshold"] == 0
+    assert "DatapointsToAlarm" not in requests["PutMetricAlarm"]
+
+
 def test_table_of_several_instances_in_a_plan(tmp_path: Path) -> None:
     """A plan has the instances of count and for_each one by one; a name known after apply is missing."""
     values = {"billing_mode": "PAY_PER_REQUEST", "hash_key": "p", "attribute": [{"name": "p", "type": "S"}]}

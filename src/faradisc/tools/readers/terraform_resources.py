@@ -143,13 +143,13 @@ def attach_others(seed: Seed) -> None:
 
 
 def _attach_beside(seed: Seed, kind: str, name: str, body: Mapping[str, Any], location: Location) -> None:
-    given = {
-        member: each for member, each in body.items() if member not in _META and each not in ("", [], {})
-    }
+    given = {member: each for member, each in body.items() if member not in _META and each not in _NOTHING}
     if kind == ALARM:
         if "metric_query" in given:
             seed.note(location, f"the alarm {name} is ignored: metric_query is not read")
             return
+        if not given.get("datapoints_to_alarm"):  # a state has 0 for none
+            given.pop("datapoints_to_alarm", None)
         named = _camel({member: each for member, each in given.items() if member not in _ALARM_OTHERS})
         request = {_RENAMED.get(member, member): each for member, each in named.items()}
         pairs = body.get("dimensions")
@@ -173,6 +173,8 @@ def _attach_beside(seed: Seed, kind: str, name: str, body: Mapping[str, Any], lo
     attach(seed, kind_of_request, str(request.pop("Name", name)), request, location)
 
 
+_NOTHING: tuple[Any, ...] = (None, "", [], {})
+"""Arguments that a state has without a value."""
 _ALARM_OTHERS = ("tags", "dimensions", "id", "arn")
 _RENAMED = {
     "OkActions": "OKActions",
@@ -195,7 +197,7 @@ def _camel(body: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in body.items():
         blocks = bodies(value)
         if name in _SINGLE and blocks:
-            value = _camel({each: found for each, found in blocks[0].items() if found is not None})
+            value = _camel({each: found for each, found in blocks[0].items() if found not in _NOTHING})
         made["".join(part.capitalize() for part in name.split("_"))] = value
     return made
 

@@ -175,7 +175,8 @@ class _Loader:
             await self._call("CreateTable", {**request, "SSESpecification": {"Enabled": True}})
             table.notes.append(f"the key {key} is not here, so the table has the key alias/aws/dynamodb")
         described = await self._wait(table.name, "ACTIVE")
-        for operation, request in table.later:
+        # A state of Terraform has its resources by name: the policies before their targets.
+        for operation, request in sorted(table.later, key=lambda each: each[0] != "RegisterScalableTarget"):
             if request.get("ResourceArn") == STREAM:
                 request = {**request, "ResourceArn": described["LatestStreamArn"]}
             try:
