@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,7 +31,8 @@ endpoint_option = click.option(
 
 def with_place(where: str, endpoint: str, action: Callable[[CopyPlace], T], failed: Callable[[str], T]) -> T:
     """Returns what an action on a copy returns, or what `failed` does with the reason."""
-    from faradisc.engine.copying.format import CopyError  # noqa: PLC0415 - for these commands only
+    from faradisc.auth.sealed_file import SealedFileError  # noqa: PLC0415 - for these commands only
+    from faradisc.engine.copying.format import CopyError  # noqa: PLC0415
     from faradisc.engine.copying.place import unreachable  # noqa: PLC0415
     from faradisc.engine.objects.api import BucketError  # noqa: PLC0415
     from faradisc.errors import StorageError  # noqa: PLC0415
@@ -42,7 +45,7 @@ def with_place(where: str, endpoint: str, action: Callable[[CopyPlace], T], fail
             return action(place)
         except BucketError as error:
             raise unreachable(place, error) from error
-    except (CopyError, SettingsError, StorageError) as error:
+    except (CopyError, SealedFileError, SettingsError, StorageError) as error:
         return failed(str(error))
     except OSError as error:
         return failed(f"{error.filename or where}: {error.strerror or error}.")
@@ -52,13 +55,25 @@ def with_place(where: str, endpoint: str, action: Callable[[CopyPlace], T], fail
 @click.argument("place")
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--at", help="Moment to restore: 2026-11-20T10:00:00Z, or seconds since 1970; else the newest.")
+@click.option(
+    "--keys",
+    default="",
+    metavar="FILE",
+    help="The keys/master.json that was kept of the copied directory, for tables that it encrypts with a key "
+    "of its own. Not needed where the copy has it, sealed with FARADISC_KEYS_PASSPHRASE.",
+)
+@click.option("--without-keys", is_flag=True, help="Restore although encrypted tables cannot be read.")
 @endpoint_option
-def restore_copy(place: str, directory: Path, *, at: str | None, s3_endpoint: str) -> None:
+def restore_copy(
+    place: str, directory: Path, *, at: str | None, keys: str, without_keys: bool, s3_endpoint: str
+) -> None:
     """Make the data directory DIRECTORY of the continuous copy at PLACE: s3://bucket/prefix, or a directory.
 
     DIRECTORY is new or empty; an interrupted restore begins again.
     """
-    from faradisc.engine.copying.restoring import restore  # noqa: PLC0415
+    from faradisc.engine.copying.restoring import RestoredCopy, restore  # noqa: PLC0415
+    from faradisc.engine.encryption.services import KEYS_VARIABLE  # noqa: PLC0415
+    from faradisc.server.copy_keys import adopt_keys, keys_for  # noqa: PLC0415
     from faradisc.tools.transfer.progress import Progress  # noqa: PLC0415
 
     at_ns = None if at is None else int(seconds_of_moment(at) * 1e9)
@@ -69,9 +84,13 @@ def restore_copy(place: str, directory: Path, *, at: str | None, s3_endpoint: st
             steps.pop(other).end()
         steps.setdefault(what, Progress(100, what, "%")).reach(int(share * 100))
 
-    restored = with_place(
-        place, s3_endpoint, lambda found: restore(found, directory, at_ns=at_ns, progress=progress), fail
-    )
+    def restored_from(found: CopyPlace) -> RestoredCopy:
+        given = keys or os.environ.get(KEYS_VARIABLE, "")
+        needed = None if without_keys else keys_for(found, directory, given, adopt=bool(keys))
+        complete = partial(adopt_keys, directory, needed)
+        return restore(found, directory, at_ns=at_ns, progress=progress, complete=complete)
+
+    restored = with_place(place, s3_endpoint, restored_from, fail)
     for each in steps.values():
         each.end()
     moment = datetime.fromtimestamp(restored.time_ns / 1e9, UTC)

@@ -247,3 +247,5 @@ def _copy(url: str) -> Iterator[DoctorCheck]:
     late = shown.get("lag_s", shown.get("late_s", 0.0))
     text = f"{shown['role']}, {shown['place']}: {late:.1f} s behind, {shown['number']:,} groups"
     yield DoctorCheck("copy", "failed" if shown["fault"] else "ok", shown["fault"] or text)
+    if shown.get("lacking"):
+        yield DoctorCheck("copy's keys", "missing", shown["lacking"])

@@ -18,6 +18,7 @@
     serving.py     owns the database; background.py calls its background work
     timekeeping.py the database's own time
     copying.py, standby.py  the continuous copy of this server, and a server that follows one
+    copy_keys.py   the key of encrypted tables in it
     peering.py     the way to servers of other regions
     processes.py   several servers on one port; console_process.py: the console beside one
     lifecycle.py   starts and stops the server

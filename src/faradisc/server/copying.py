@@ -18,6 +18,7 @@ from faradisc.engine.copying.format import CopyError, CopyGroup
 from faradisc.engine.copying.place import TIMEOUT_S, CopyPlace, open_place, unreachable
 from faradisc.engine.objects.api import BucketDenied, BucketError, BucketFailed, NoSuchBucket
 from faradisc.operations.call import Call
+from faradisc.server.copy_keys import StoredKeys
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
 from faradisc.storage.rocks import RocksStore
@@ -85,9 +86,10 @@ def new_copier(
     apply: Callable[[CopyGroup, bytes], object] | None = None,
 ) -> Copier:
     """server: its address, for people. apply: of a store that follows the copy and takes it over."""
+    directory = Path(settings.data_dir).absolute()
     return Copier(
         place,
-        Path(settings.data_dir).absolute(),
+        directory,
         store,
         clock,
         SystemEntropy(),
@@ -97,6 +99,7 @@ def new_copier(
         keep_s=seconds_of(settings.copy_keep),
         sync=settings.copy_sync,
         apply=apply,
+        keys=StoredKeys(directory),
     )
 
 

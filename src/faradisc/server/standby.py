@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from faradisc.auth.sealed_file import SealedFileError
 from faradisc.clock import Clock
 from faradisc.database import Database, Settings
 from faradisc.engine.copying.copier import Copier
@@ -25,6 +26,7 @@ from faradisc.engine.objects.api import BucketError
 from faradisc.errors import ValidationException
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
+from faradisc.server.copy_keys import adopt_keys, keys_for
 from faradisc.server.copying import is_server, new_copier, place_of
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
@@ -80,7 +82,7 @@ class Standby:
         """What an operator has said: that the primary has stopped."""
         self._answered: asyncio.Future[str] | None = None
         """Of an operator who waits for the takeover: why it cannot be."""
-        self._fault = self._lease_fault = ""
+        self._fault = self._lease_fault = self._key_fault = ""
 
     @property
     def store(self) -> FollowingStore:
@@ -92,7 +94,7 @@ class Standby:
 
     @property
     def problem(self) -> str:
-        return self._fault or self._lease_fault
+        return self._fault or self._lease_fault or self._key_fault
 
     def document(self) -> dict[str, float | str]:
         follower = self._follower
@@ -138,6 +140,7 @@ class Standby:
                 fetched, self._fault = [], f"{self.place.shown} cannot be read: {error}."
             if fetched:
                 if self._follower.apply(fetched):
+                    await self._adopt_keys()
                     await publish()
                 continue
             now_s = self._follower.monotonic()
@@ -154,6 +157,16 @@ class Standby:
             with contextlib.suppress(BucketError, CopyError):
                 await asyncio.to_thread(self.copier.leave)
         return False
+
+    async def _adopt_keys(self) -> None:
+        """Takes the keys that the primary has made or rotated since."""
+        directory, self._key_fault = self._follower.directory, ""
+        try:
+            adopt_keys(
+                directory, await asyncio.to_thread(keys_for, self.place, directory, self._settings.keys)
+            )
+        except (CopyError, BucketError, SealedFileError, OSError) as error:
+            self._key_fault = str(error)
 
     def taken(self) -> Copier | None:
         """Returns the copier with the lease, once: it belongs to the database that is opened with it."""
@@ -204,6 +217,7 @@ class Standby:
                 patient = self._answered is None
                 begin = partial(self.copier.begin, confirmed=self._confirmed, patient=patient)
                 left_s = await asyncio.to_thread(begin)
+                await self._adopt_keys()
             else:
                 forget(self._follower.directory)
         except (BucketError, CopyError) as error:
@@ -230,16 +244,18 @@ async def open_standby(
     place = place_of(settings.follow, settings.s3_endpoint)
     directory = settings.where.directory
     try:
+        keys = await asyncio.to_thread(keys_for, place, directory, settings.keys)
         if known_point(directory) is None or (directory / RESTORING_FILE).exists():
             progress(f"restoring {place.shown} into {directory}")
             await asyncio.to_thread(restore, place, directory)
+        adopt_keys(directory, keys)
         store = await asyncio.to_thread(open_following, directory)
         follower = Follower(place, directory, store, clock)
         copier = None
         if not is_server(settings.follow):
             copier = new_copier(settings, place, store, clock, address, apply=follower.apply_group)
         return Standby(settings, copier, follower)
-    except CopyError as error:
+    except (CopyError, SealedFileError) as error:
         raise SettingsError(str(error)) from error
     except BucketError as error:
         raise SettingsError(str(unreachable(place, error))) from error

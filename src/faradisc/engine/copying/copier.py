@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from faradisc.clock import Clock, Entropy, monotonic_s
 from faradisc.engine.copying.ends import CopyEnd
@@ -21,7 +22,6 @@ from faradisc.engine.copying.format import (
     CopyLease,
     CopySegment,
     segment_bytes,
-    segment_name,
 )
 from faradisc.engine.copying.lease import (
     BEATS,
@@ -54,6 +54,16 @@ FOREVER_S = float("inf")
 _log = logging.getLogger(__name__)
 
 
+class CopyKeys(Protocol):
+    """The keys of encrypted tables that are the data directory's own (server/copy_keys.py)."""
+
+    lacking: str
+    """Why the copy alone does not restore encrypted tables; "" if it does."""
+
+    def store(self, place: CopyPlace) -> None:
+        """Called before each segment, which may be the first one that needs them. Raises BucketError."""
+
+
 class Copier:
     def __init__(
         self,
@@ -69,12 +79,13 @@ class Copier:
         keep_s: float = 7 * 86_400.0,
         sync: bool = False,
         apply: Callable[[CopyGroup, bytes], object] | None = None,
+        keys: CopyKeys | None = None,
         monotonic: Callable[[], float] = monotonic_s,
         wait: Callable[[float], object] | None = None,
     ) -> None:
         """directory: of the data. source: its store, opened with `keep_log`. sync: a commit is answered when
         it is in the copy. apply: of a store that follows the copy and takes it over; it gets all groups.
-        wait: lets seconds pass."""
+        keys: of encrypted tables. wait: lets seconds pass."""
         self.lag_s = lag_s
         self.place = place
         self._directory = directory
@@ -82,6 +93,7 @@ class Copier:
         self._clock = clock
         self._entropy = entropy
         self._sync = sync
+        self._keys = keys
         self._is_standby = apply is not None
         self._monotonic = monotonic
         holder = entropy.token_bytes(8).hex()
@@ -147,7 +159,7 @@ class Copier:
                     f"{self.place.shown} has the copy of another data directory: `faradisc restore-copy "
                     f"{self.place.shown} DIRECTORY` restores it, and other data need another prefix."
                 )
-            left_s = self._left_s(lease, tag, confirmed=confirmed, patient=patient)
+            left_s = self.left_s(found, confirmed=confirmed, patient=patient)
             if left_s > 0:
                 return left_s
             self._require_conditions()
@@ -170,21 +182,25 @@ class Copier:
     def _is_gone(self) -> CopyError:
         return CopyError(f"There is no copy at {self.place.shown} any more.")
 
-    def left_s(self, *, confirmed: bool = False, patient: bool = False, wanted: bool = False) -> float:
+    def left_s(
+        self,
+        found: tuple[CopyLease, str] | None = None,
+        *,
+        confirmed: bool = False,
+        patient: bool = False,
+        wanted: bool = False,
+    ) -> float:
         """Returns the seconds after which the lease may be taken, if its holder does not renew it: 0 now,
         infinity if it does not end by itself. Leaves a note for the holder. Raises CopyError, BucketError.
 
-        confirmed: the holder is known to have stopped. patient: one that has stopped gets the time of the
-        lease to start again. wanted: the holder is asked to hand over.
+        found: the lease, if it was read just now. confirmed: the holder is known to have stopped. patient:
+        one that has stopped gets the time of the lease to start again. wanted: the holder is asked to hand
+        over.
         """
-        found = lease_of(self.place)
+        found = found or lease_of(self.place)
         if found is None:
             raise self._is_gone()
-        return self._left_s(*found, confirmed=confirmed, patient=patient, wanted=wanted)
-
-    def _left_s(
-        self, lease: CopyLease, tag: str, *, confirmed: bool, patient: bool, wanted: bool = False
-    ) -> float:
+        lease, tag = found
         left_s = self._watch.left_s(lease)
         own = "" if self._is_standby else known_lease(self._directory).holder
         if lease.holder in ("", self.tenure.holder, own):  # no process of this directory's runs but this
@@ -236,6 +252,8 @@ class Copier:
                         self._caught_up_ns = read_ns
                         return True
                     self._pending = self._next(upto)
+                if self._keys is not None:
+                    self._keys.store(self.place)
                 self._store(*self._pending)
         return False
 
@@ -247,16 +265,16 @@ class Copier:
         return group, segment_bytes(CopySegment(point.copy, point.chain, (group,), (commits,)))
 
     def _store(self, group: CopyGroup, content: bytes) -> None:
-        name = segment_name(group.number, group.number)
+        span = Span(group.number, group.number)
         try:
-            self.place.put(name, content, expected=ABSENT)
+            self.place.put(span.name, content, expected=ABSENT)
         except PutRefused:
-            if self.place.get(name)[0] != content:
+            if self.place.get(span.name)[0] != content:
                 self._pending = None
                 if self._began:
                     self.tenure.lose(f"Another server writes the copy at {self.place.shown} now.")
                     raise TakenOver(self.tenure.lost) from None
-                segment = self.place.segment(Span(group.number, group.number, name))
+                segment = self.place.segment(span)
                 if segment.groups[0].term >= self.tenure.term:
                     raise self._end.other_history() from None
                 # Of this directory's process before, which had sent it when it was killed.
@@ -394,6 +412,7 @@ class Copier:
             0 if newest is None else newest.time_ns,
             lapsed or self._fault or self._lease_fault,
             lease.waiting if lease is not None and lease.ends else "",
+            "" if self._keys is None else self._keys.lacking,
         )
 
     # --- What is known ---------------------------------------------------------------------------

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from faradisc.clock import Clock, monotonic_s
-from faradisc.engine.copying.format import CopyDamaged, CopyError, CopyGroup, segment_name, unpacked
+from faradisc.engine.copying.format import CopyDamaged, CopyError, CopyGroup, unpacked
 from faradisc.engine.copying.place import CopyPlace, Span
 from faradisc.engine.copying.points import known_point, remember
 from faradisc.engine.copying.restoring import groups_after, linked
@@ -58,29 +58,31 @@ class Follower:
 
         Raises CopyError, BucketError.
         """
-        began_ns, number = self._clock.now_ns(), self.point.number + 1
+        began_ns = self._clock.now_ns()
         found: Fetched = []
-        point, size = self.point, 0
+        size = 0
+        for group, commits in self._following():
+            found.append((group, commits))
+            size += len(commits)
+            if size >= FETCH_BYTES:
+                break
+        if not found:
+            self._complete_ns = began_ns
+        return found
+
+    def _following(self) -> Iterator[tuple[CopyGroup, bytes]]:
+        """Yields the groups after those that are applied, from segments of one group; where the next one is
+        not there, from all that are, now and then."""
+        point = self.point
         try:
-            while size < FETCH_BYTES:
-                span = Span(
-                    point.number + 1, point.number + 1, segment_name(point.number + 1, point.number + 1)
-                )
-                for group, commits in linked(self.place, span, point):
-                    found.append((group, commits))
-                    size += len(commits)
+            while True:
+                for group, commits in linked(self.place, Span(point.number + 1, point.number + 1), point):
+                    yield group, commits
                     point = point.after(group)
         except NoSuchKey:
-            if not found and self.monotonic() >= self._listed_s + LIST_EVERY_S:
+            if point is self.point and self.monotonic() >= self._listed_s + LIST_EVERY_S:
                 self._listed_s = self.monotonic()
-                for group, commits in groups_after(self.place, self.point):
-                    found.append((group, commits))
-                    size += len(commits)
-                    if size >= FETCH_BYTES:
-                        break
-            if not found and number == self.point.number + 1:
-                self._complete_ns = began_ns
-        return found
+                yield from groups_after(self.place, point)
 
     def apply(self, fetched: Fetched) -> bool:
         """Applies groups in order. Returns whether rows of the system changed. Raises CopyError,

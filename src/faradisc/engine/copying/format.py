@@ -24,13 +24,9 @@ _LENGTH = struct.Struct(">I")
 _DIGEST_BYTES = 32
 _CHAIN_DIGITS = 32
 try:
-    from isal.isal_zlib import compress as _fast_compress  # an extra; three times as fast
-
-    _LEVEL = 1
+    from isal.isal_zlib import compress as _compress  # an extra; three times as fast
 except ImportError:
-    from zlib import compress as _fast_compress
-
-    _LEVEL = 1
+    from zlib import compress as _compress
 
 
 class CopyError(Exception):
@@ -145,12 +141,7 @@ def _check_format(found: int, name: str) -> None:
 
 
 def compress(content: bytes) -> bytes:
-    return bytes(_fast_compress(content, _LEVEL))
-
-
-def segment_name(first: int, last: int) -> str:
-    """Returns the name of the segment of some groups."""
-    return f"{LOG}{first:016d}" if first == last else f"{LOG}{first:016d}-{last:016d}"
+    return bytes(_compress(content, 1))
 
 
 @dataclass(frozen=True, slots=True)

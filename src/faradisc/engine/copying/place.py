@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from faradisc.engine.copying.format import (
     LOG,
@@ -22,7 +21,6 @@ from faradisc.engine.objects.api import BucketError, NoSuchKey, ObjectStorage
 from faradisc.engine.objects.directory import DirectoryStorage
 from faradisc.storage.immediate import run
 
-T = TypeVar("T")
 TIMEOUT_S = 10.0
 """Of a bucket that does not answer: a copy tries again."""
 _SEGMENT = re.compile(LOG + r"([0-9]{16})(?:-([0-9]{16}))?")
@@ -30,11 +28,15 @@ _SNAPSHOT = re.compile(SNAPSHOTS + r"[0-9]{20}-[0-9]{16}/" + re.escape(MANIFEST)
 
 
 class Span(NamedTuple):
-    """A segment by its name: the numbers of its groups."""
+    """A segment: the numbers of its groups."""
 
     first: int
     last: int
-    name: str
+
+    @property
+    def name(self) -> str:
+        last = "" if self.first == self.last else f"-{self.last:016d}"
+        return f"{LOG}{self.first:016d}{last}"
 
 
 class CopyPlace:
@@ -49,14 +51,14 @@ class CopyPlace:
 
     def get(self, name: str) -> tuple[bytes, str]:
         """Returns an object and its ETag. Raises NoSuchKey."""
-        return self._run(self._storage.get(self._bucket, self._prefix + name))
+        return run(self._storage.get(self._bucket, self._prefix + name))
 
     def put(self, name: str, content: bytes, *, expected: str | None = None) -> str:
         """Returns its ETag. Raises PutRefused."""
-        return self._run(self._storage.put(self._bucket, self._prefix + name, content, expected=expected))
+        return run(self._storage.put(self._bucket, self._prefix + name, content, expected=expected))
 
     def remove(self, name: str) -> None:
-        self._run(self._storage.remove(self._bucket, self._prefix + name))
+        run(self._storage.remove(self._bucket, self._prefix + name))
 
     def names(self, prefix: str) -> list[str]:
         async def listed() -> list[str]:
@@ -66,10 +68,7 @@ class CopyPlace:
                 found += [each.key.removeprefix(self._prefix) for each in page]
             return sorted(found)
 
-        return self._run(listed())
-
-    def _run(self, call: Coroutine[Any, Any, T]) -> T:
-        return run(call)
+        return run(listed())
 
     def close(self) -> None:
         self._storage.close()
@@ -81,7 +80,7 @@ class CopyPlace:
         found = []
         for name in self.names(LOG):
             if match := _SEGMENT.fullmatch(name):
-                found.append(Span(int(match[1]), int(match[2] or match[1]), name))
+                found.append(Span(int(match[1]), int(match[2] or match[1])))
         chosen: list[Span] = []
         for span in sorted(found, key=lambda each: (each.first, -each.last)):
             if every or not chosen or span.last > chosen[-1].last:

@@ -107,3 +107,5 @@ class CopyStatus:
     """What is wrong now, in a sentence; ""."""
     waiting: str = ""
     """Who waits for the end of this server's lease; "" no server: it answers whatever the bucket does."""
+    lacking: str = ""
+    """Why the copy alone does not restore encrypted tables; "" if it does."""

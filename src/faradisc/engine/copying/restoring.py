@@ -25,7 +25,7 @@ from faradisc.files import sync_directory
 from faradisc.records import dataclass, field
 from faradisc.storage import format as data_format
 from faradisc.storage.rocks_files import ROCKS_DIRECTORY, opened, options
-from faradisc.storage.rocks_log import Commit, replay, write_sequence
+from faradisc.storage.rocks_log import replay, write_sequence
 from faradisc.storage.sync_record import begin
 
 RESTORING_FILE = "RESTORING"
@@ -64,7 +64,10 @@ class CopyReport:
 
 
 def groups_after(place: CopyPlace, point: CopyPoint) -> Iterator[tuple[CopyGroup, bytes]]:
-    """Yields the groups after a point, linked to it. Raises CopyError, BucketError."""
+    """Yields the groups after a point, linked to it. Raises CopyError, BucketError.
+
+    point: with sequence -1, where its group ended is not known, as of a snapshot's.
+    """
     for span in place.spans():
         if span.last <= point.number:
             continue
@@ -85,15 +88,15 @@ def linked(place: CopyPlace, span: Span, point: CopyPoint) -> Iterator[tuple[Cop
         if group.number == point.number + 1 and previous != point.chain:
             raise CopyDamaged(f"{place.shown}/{span.name} does not continue the segment before it.")
         if group.number > point.number:
-            if not group.restart and group.first != point.sequence + 1:
+            if not group.restart and point.sequence >= 0 and group.first != point.sequence + 1:
                 raise CopyDamaged(f"{place.shown} lacks changes before group {group.number}.")
             yield group, commits
             point = point.after(group)
         previous = group.chain
 
 
-def _point_of(snapshot: CopySnapshot, sequence: int) -> CopyPoint:
-    return CopyPoint(snapshot.copy, snapshot.number, sequence, snapshot.chain)
+def _point_of(snapshot: CopySnapshot) -> CopyPoint:
+    return CopyPoint(snapshot.copy, snapshot.number, -1, snapshot.chain)
 
 
 def _copy_at(place: CopyPlace) -> str:
@@ -110,11 +113,12 @@ def restore(
     *,
     at_ns: int | None = None,
     progress: Progress = lambda what, share: None,
+    complete: Callable[[], object] = lambda: None,
 ) -> RestoredCopy:
     """Makes a data directory of a copy: its newest state, or that of a moment. Returns what it has.
 
-    Raises CopyError, BucketError, OSError. Nothing that exists is overwritten; a restore that was cut short
-    begins again.
+    complete: adds what is not of the store. Raises CopyError, BucketError, OSError. Nothing that exists is
+    overwritten; a restore that was cut short begins again.
     """
     _copy_at(place)
     snapshot = _chosen(place, at_ns)
@@ -129,13 +133,8 @@ def restore(
     files.mkdir(mode=0o700)
     db = opened(files, options())
     try:
-        for index, piece in enumerate(snapshot.pieces):
-            name = snapshot.piece_name(index)
-            try:
-                content, _ = place.get(name)
-            except NoSuchKey:
-                raise CopyDamaged(f"{place.shown}/{name} is missing.") from None
-            _write(db, read_piece(content, piece, f"{place.shown}/{name}"))
+        for index in range(len(snapshot.pieces)):
+            _write(db, _piece(place, snapshot, index))
             progress("snapshot", (index + 1) / len(snapshot.pieces))
         db.flush()
     finally:
@@ -145,6 +144,7 @@ def restore(
     begin(directory, restored.point.sequence)
     if restored.is_end:
         remember(directory, restored.point)
+    complete()
     data_format.write(directory, data_format.FORMAT_VERSION)
     (directory / RESTORING_FILE).unlink()
     sync_directory(directory)
@@ -162,6 +162,15 @@ def _chosen(place: CopyPlace, at_ns: int | None) -> CopySnapshot:
     return fitting[-1]
 
 
+def _piece(place: CopyPlace, snapshot: CopySnapshot, index: int) -> list[tuple[bytes, bytes]]:
+    """Returns the rows of a piece. Raises CopyDamaged, BucketError."""
+    where = f"{place.shown}/{snapshot.piece_name(index)}"
+    try:
+        return read_piece(place.get(snapshot.piece_name(index))[0], snapshot.pieces[index], where)
+    except NoSuchKey:
+        raise CopyDamaged(f"{where} is missing.") from None
+
+
 def _write(db: Rdict, rows: list[tuple[bytes, bytes]]) -> None:
     for start in range(0, len(rows), BATCH_ROWS):
         write = WriteBatch(raw_mode=True)
@@ -177,9 +186,9 @@ def _replay(
     """Applies the groups after a snapshot, with the numbers that their changes had."""
     db = opened(files, options())
     try:
-        point, time_ns, is_end = _point_of(snapshot, -1), snapshot.time_ns, True
+        point, time_ns, is_end = _point_of(snapshot), snapshot.time_ns, True
         groups = max((each.last for each in place.spans()), default=0) - snapshot.number
-        for group, commits in _groups_of(place, snapshot):
+        for group, commits in groups_after(place, _point_of(snapshot)):
             if at_ns is not None and group.time_ns > at_ns:
                 is_end = False
                 break
@@ -190,7 +199,11 @@ def _replay(
                 )
             for commit in unpacked(commits):
                 if commit.last > snapshot.sequence:
-                    apply_commit(db, commit, _UNLOGGED)
+                    write = WriteBatch(raw_mode=True)
+                    replay(commit, write)
+                    db.write(write, _UNLOGGED)
+                    if db.latest_sequence_number() != commit.last:
+                        raise CopyDamaged(f"{place.shown} does not continue where its snapshot ends.")
             progress("commits", min((group.number - snapshot.number) / groups, 1.0))
             point, time_ns = point.after(group), max(time_ns, group.time_ns)
         db.flush()
@@ -200,31 +213,6 @@ def _replay(
     if is_end and point.number > snapshot.number and point.sequence != sequence:
         raise CopyDamaged(f"{place.shown} lacks the segments after group {point.number}.")
     return RestoredCopy(CopyPoint(point.copy, point.number, sequence, point.chain), time_ns, is_end)
-
-
-def _groups_of(place: CopyPlace, snapshot: CopySnapshot) -> Iterator[tuple[CopyGroup, bytes]]:
-    """Yields the groups after a snapshot. Their first one may begin before the snapshot's change."""
-    point = _point_of(snapshot, -1)
-    for span in place.spans():
-        if span.last <= point.number:
-            continue
-        if point.sequence < 0:  # where the group before it ended is not known
-            first = next(
-                (each for each in place.segment(span).groups if each.number == point.number + 1), None
-            )
-            point = _point_of(snapshot, snapshot.sequence if first is None else first.first - 1)
-        for group, commits in linked(place, span, point):
-            yield group, commits
-            point = point.after(group)
-
-
-def apply_commit(db: Rdict, commit: Commit, how: WriteOptions | None = None) -> None:
-    """Raises CopyDamaged when the store does not continue where the commit does."""
-    write = WriteBatch(raw_mode=True)
-    replay(commit, write)
-    db.write(write, how)
-    if db.latest_sequence_number() != commit.last:
-        raise CopyDamaged("the copy does not continue where its snapshot ends")
 
 
 def verify(place: CopyPlace, step: Callable[[], None] = lambda: None) -> CopyReport:
@@ -268,12 +256,9 @@ def _verify_snapshots(
         known = ends.get(snapshot.number)
         if snapshot.copy != copy or (known is not None and known.chain != snapshot.chain):
             report.problems.append(f"{where} belongs to another copy.")
-        for index, piece in enumerate(snapshot.pieces):
-            name = snapshot.piece_name(index)
+        for index in range(len(snapshot.pieces)):
             try:
-                read_piece(place.get(name)[0], piece, f"{place.shown}/{name}")
-            except NoSuchKey:
-                report.problems.append(f"{place.shown}/{name} is missing.")
+                _piece(place, snapshot, index)
             except CopyDamaged as error:
                 report.problems.append(str(error))
             step()

@@ -15,9 +15,8 @@ from faradisc.engine.copying.format import (
     CopySnapshot,
     piece_bytes,
     segment_bytes,
-    segment_name,
 )
-from faradisc.engine.copying.place import CopyPlace
+from faradisc.engine.copying.place import CopyPlace, Span
 
 if TYPE_CHECKING:
     from rocksdict import RdictIter
@@ -174,7 +173,7 @@ def merge(place: CopyPlace) -> None:
             tuple(group for each in segments for group in each.groups),
             tuple(commits for each in segments for commits in each.commits),
         )
-        place.put(segment_name(first, last), segment_bytes(segment))
+        place.put(Span(first, last).name, segment_bytes(segment))
         for each in merged:
             place.remove(each.name)
 

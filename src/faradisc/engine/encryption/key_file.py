@@ -137,6 +137,20 @@ class KeyFile(SealedFile):
         """Deletes the keys whose scheduled deletion is due."""
         self.change(lambda document, _: _purge(document, now_s), None)
 
+    def copy_to(self, other: KeyFile, entropy: Entropy) -> None:
+        """Adds all keys to another file, which may be missing, sealed with that file's own key."""
+        keys = self.load()
+
+        def change(document: dict[str, Any], file_key: bytes) -> None:
+            for key_id, key in keys.items():
+                sealed = [
+                    self.seal(file_key, _bound(key_id, number), material, entropy)
+                    for number, material in enumerate(key.versions)
+                ]
+                document["keys"][key_id] = {**key.entry, "versions": sealed}
+
+        other.change(change, entropy)
+
     def load(self) -> dict[str, _Key]:
         """Returns every key by id."""
         document, file_key = self.opened()
