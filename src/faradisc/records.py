@@ -1,4 +1,4 @@
-"""`dataclass`, whose methods are made when they are needed.
+"""`dataclass` and what is used of `dataclasses` with it; its methods are made when they are needed.
 
 `dataclasses.dataclass` compiles up to seven methods of a class while its module is imported. A start imports
 135 such classes and makes objects of a third of them, so compiling took a third of the start.
@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, field, fields
+from dataclasses import MISSING, asdict, field, fields, replace
 from dataclasses import dataclass as _fields_of
 from functools import partial
 from operator import attrgetter
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass", "field"]
+__all__ = ["asdict", "dataclass", "field", "fields", "replace"]
 
 if TYPE_CHECKING:
     from dataclasses import dataclass  # to type checkers it is that one

@@ -13,6 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from faradisc.operations.registry import OPERATIONS
 from fixtures.clients import client_at
 from fixtures.schemas import schema
@@ -46,7 +48,8 @@ OPTIONAL = (
         "faradisc.tools.seeding",
     ),
     *("faradisc.tools.transfer", "faradisc.cli.backups", "faradisc.cli.plan", "faradisc.cli.transfers"),
-    *("faradisc.auth.strict", "faradisc.engine.exchange.exporting", "faradisc.engine.exchange.importing"),
+    *("faradisc.auth.identity", "faradisc.auth.policy", "faradisc.auth.strict"),
+    *("faradisc.engine.exchange.exporting", "faradisc.engine.exchange.importing"),
     *(
         "faradisc.engine.objects.s3",
         "faradisc.server.exposition",
@@ -56,13 +59,23 @@ OPTIONAL = (
 )
 """Packages and modules that a server imports on demand, or never."""
 
+MODULES_MAX = 270
+"""Modules of Faradisc that a server without tables imports; 265 in November 2026."""
+COMPILED_MAX = 40
+"""Functions that it compiles: the `__init__` of classes that have objects, and the checks of ListTables."""
+
 PRINT_MODULES = """
 import atexit, sys
-atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+functions = []
+def count(event, given):
+    if event == "compile" and given[1] == "<string>" and "def " in str(given[0]):
+        functions.append(given)
+sys.addaudithook(count)
+atexit.register(lambda: print(*sys.modules, f"compiled:{len(functions)}", file=sys.stderr))
 from faradisc.cli.main import main
 main()
 """
-"""The command; at its end it prints the names of all imported modules."""
+"""The command; at its end it prints the names of all imported modules, and how many functions it compiled."""
 
 
 def modules_of_the_libraries() -> set[str]:
@@ -101,6 +114,9 @@ def test_server_imports_only_the_operations_it_serves(tmp_path: Path, command: A
     assert below("faradisc.operations", loaded) == {
         f"faradisc.operations.{name}" for name in ("backend", "call", "registry", "request_counter", "tables")
     }
+    assert len(below("faradisc", loaded)) <= MODULES_MAX
+    compiled = [int(name.partition(":")[2]) for name in loaded if name.startswith("compiled:")]
+    assert 0 < compiled[0] <= COMPILED_MAX
 
 
 def test_server_with_items_imports_no_optional_module(tmp_path: Path, command: Any) -> None:
@@ -127,6 +143,25 @@ def test_command_imports_no_other_command() -> None:
     loaded = set(printed.stderr.split())
     assert below("faradisc.cli", loaded) == {"faradisc.cli.main"}
     assert loaded & {"asyncio", "faradisc.server", "faradisc.database"} == set()
+
+
+@pytest.mark.parametrize(
+    "name", ["advise", "backup", "check", "doctor", "iam", "inspect", "plan", "serve", "wait"]
+)
+def test_help_of_a_command_imports_no_database(name: str) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-c", PRINT_MODULES, name, "--help"], capture_output=True, text=True, check=True
+    )
+    loaded = set(printed.stderr.split())
+    assert "faradisc.server.settings" in loaded or name == "doctor"
+    assert loaded & {"asyncio", "numpy", "faradisc.database", "faradisc.engine.tables.tables"} == set()
+
+
+def test_local_database_imports_no_test_framework() -> None:
+    program = "import faradisc.local, sys; print(*sys.modules)"
+    printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "faradisc.local.patching" in printed.stdout.split()
+    assert not set(printed.stdout.split()) & {"unittest", "pytest"}
 
 
 def test_every_operation_has_a_function() -> None:

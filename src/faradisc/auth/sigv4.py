@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qsl
 
-from faradisc.auth.identity import Identity
 from faradisc.errors import (
     IncompleteSignatureException,
     InvalidSignatureException,
     MissingAuthenticationTokenException,
 )
 from faradisc.records import dataclass, field
+
+if TYPE_CHECKING:
+    from faradisc.auth.identity import Identity
 
 DYNAMODB = "dynamodb"
 """The signing name of the service."""

@@ -26,7 +26,6 @@ import hmac
 import re
 from calendar import timegm
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from operator import itemgetter
@@ -58,7 +57,7 @@ from faradisc.errors import (
     InvalidSignatureException,
     UnrecognizedClientException,
 )
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 
 SKEW_MINUTES: Final = 15
 _SKEW_S: Final = SKEW_MINUTES * 60

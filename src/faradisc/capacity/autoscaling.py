@@ -18,14 +18,13 @@ Source: capacity.md section 2.13; vectors V120 to V128.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, Literal
 
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.capacity.controlplane import DecreaseLog
 from faradisc.metrics.alarm_rule import AlarmRule, State
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 HIGH_POINTS = 2
 LOW_POINTS = 15

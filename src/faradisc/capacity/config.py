@@ -7,11 +7,10 @@ section 2.0 (the table of profiles); fields marked "Assumed" are graded A there.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Literal, Protocol
 
 from faradisc.limits import ACCOUNT_CAPACITY_UNITS_MAX, TABLE_CAPACITY_UNITS_MAX
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 
 SECOND_NS = 1_000_000_000
 MINUTE_NS = 60 * SECOND_NS

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any, Literal
 
 from faradisc.capacity.config import Direction
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass
 
 SplitReason = Literal["size", "raise", "warm", "on-demand", "heat", "admin"]
 

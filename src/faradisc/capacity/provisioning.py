@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from faradisc.capacity.config import SECOND_NS, UNIT, CapacityConfig
 from faradisc.limits import ON_DEMAND_READ_UNITS_INITIAL, ON_DEMAND_WRITE_UNITS_INITIAL
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 Units = tuple[int, int]
 """Read and write units per second."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from faradisc.capacity import topology
@@ -21,7 +20,7 @@ from faradisc.capacity.config import SECOND_NS, CapacityConfig
 from faradisc.capacity.events import Event, Split, SplitReason, SplitStarted, to_json
 from faradisc.capacity.partitions import Contents, Partition, PartitionMap
 from faradisc.capacity.provisioning import Units
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 
 LOG_LENGTH_MAX = 1000
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 from collections.abc import Mapping
@@ -147,6 +146,8 @@ def _asked(
     url: str, region: str | None, *, hours: int | None, times: int, sample: bool
 ) -> tuple[Mapping[str, Definition], Traffic]:
     """Returns the definitions of an endpoint and, with hours, its traffic."""
+    import asyncio  # noqa: PLC0415
+
     from faradisc.clock import SystemClock  # noqa: PLC0415
     from faradisc.tools.advisor import serving  # noqa: PLC0415
     from faradisc.tools.advisor.traffic import Traffic  # noqa: PLC0415

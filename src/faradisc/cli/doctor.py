@@ -9,7 +9,6 @@ import shutil
 import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
@@ -21,7 +20,7 @@ from faradisc.addresses import completed
 from faradisc.cli.databases import HOST, LOCAL_DIRECTORY, PORT
 from faradisc.cli.waiting import WaitTarget
 from faradisc.limits import MB
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass
 
 Result = Literal["ok", "missing", "failed"]
 FREE_BYTES_MIN = 1 << 30

@@ -5,7 +5,6 @@ Commands and options are made of the service model when they are called.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from datetime import UTC, datetime
 from functools import partial
@@ -130,6 +129,7 @@ def _run(name: str, path: str, account: str, **values: Any) -> None:
     from faradisc.protocol.service_model import load  # noqa: PLC0415
     from faradisc.services.iam.registry import IAM  # noqa: PLC0415
     from faradisc.services.iam.service import Iam  # noqa: PLC0415
+    from faradisc.storage.immediate import run  # noqa: PLC0415
 
     request = {
         member: [_value(each) for each in value] if isinstance(value, tuple) else _value(value)
@@ -140,7 +140,7 @@ def _run(name: str, path: str, account: str, **values: Any) -> None:
         keyring = FileKeyring(CredentialsFile(path), account)
         check_members(load("iam").operations[name], request, 0)
         service = Iam("iam", IAM, keyring, SystemClock(), SystemEntropy())
-        members = asyncio.run(service.execute(Call(name, request, True, "us-east-1", account)))
+        members = run(service.execute(Call(name, request, True, "us-east-1", account)))
     except SealedFileError as error:
         fail(str(error))
     except ApiError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import unittest
+import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar, cast, overload
@@ -98,10 +98,11 @@ class Patch:
 
         return wrapper  # type: ignore[no-any-return]
 
-    def _decorate_class(self, tests: type) -> type:
-        if issubclass(tests, unittest.TestCase):
+    def _decorate_class(self, tests: Any) -> Any:
+        unittest: Any = sys.modules.get("unittest")  # a TestCase comes from there; its import takes 40 ms
+        if unittest is not None and issubclass(tests, unittest.TestCase):
             # The method that runs one test: what a subclass does in its setUp is under the patch as well.
-            tests.run = functools.update_wrapper(self._wrapper(tests.run), tests.run)  # type: ignore[method-assign]
+            tests.run = functools.update_wrapper(self._wrapper(tests.run), tests.run)
             return tests
         entered = f"_faradisc_patch_{id(self)}"  # two decorators of one class have a patch each
         set_up, tear_down = getattr(tests, "setup_method", None), getattr(tests, "teardown_method", None)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from faradisc.auth.identity import Identity
 from faradisc.engine.streams.stream import StreamState
 from faradisc.engine.tables.table import Table
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.parameters import Parameters
 from faradisc.model.values.size import item_size
 from faradisc.records import dataclass, field
+
+if TYPE_CHECKING:
+    from faradisc.auth.identity import Identity
 
 
 @dataclass(frozen=True, slots=True)

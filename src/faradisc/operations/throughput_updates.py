@@ -10,7 +10,6 @@ Source of rules and texts: capacity.md section 2.12 and errors.md section 6.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from faradisc.capacity.controlplane import (
@@ -26,7 +25,7 @@ from faradisc.engine.tables.table import Table
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, checked_maximum, checked_warm
 from faradisc.engine.tables.vector_definition import ON_DEMAND_ONLY
 from faradisc.errors import LimitExceededException, ValidationException, invalid
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 
 _MEMBERS = ("ProvisionedThroughput", "OnDemandThroughput", "WarmThroughput")
 

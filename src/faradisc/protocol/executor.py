@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from faradisc.auth.identity import Identity
 from faradisc.operations.call import Call, Caller
 from faradisc.protocol.http import HttpRequest
 from faradisc.protocol.response import RequestIds
+
+if TYPE_CHECKING:
+    from faradisc.auth.identity import Identity
 
 T = TypeVar("T")
 

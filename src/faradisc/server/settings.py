@@ -8,14 +8,13 @@ and `FARADISC_DATA_DIR` in the environment; the command line wins.
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from math import inf
 
 from faradisc.addresses import http_address
 from faradisc.engine.tables.late import check_lags, parse_lags
 from faradisc.engine.throughput.settings import parse_throughput
 from faradisc.limits import TTL_DELAY_S
-from faradisc.records import dataclass
+from faradisc.records import dataclass, fields
 from faradisc.server.data_place import DATA_DIR, DataPlace
 from faradisc.server.setting import (
     CLOCK,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from typing import Any
 
 from faradisc.clock import epoch_seconds
@@ -17,7 +16,7 @@ from faradisc.engine.tables.state import IndexState, TableState, VectorIndexStat
 from faradisc.engine.tables.throughput_members import Maximum, describe_maximum
 from faradisc.errors import ValidationException
 from faradisc.model.codec.keyspace import parts_of
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass, replace
 from faradisc.storage.api import Part
 
 SYSTEM_SUFFIX = "$DeletedTableBackup"

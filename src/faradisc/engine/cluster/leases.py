@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, cast
@@ -38,7 +37,7 @@ from faradisc.engine.cluster.nodes import BEAT_NS, DEAD_NS, LEASES_OF_WORKS, Nod
 from faradisc.engine.jobs.runner import Job, Work
 from faradisc.errors import StorageError
 from faradisc.model.codec.keyspace import LEASES_PREFIX, WORKS_MARK
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 from faradisc.storage.api import Batch, Conflict, Part, Store
 
 _KEY = b"lease"

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -19,7 +18,7 @@ import orjson
 from faradisc.clock import Clock
 from faradisc.errors import StorageError
 from faradisc.model.codec.keyspace import NODES_PART
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass, replace
 from faradisc.storage.api import Batch, ReadOnlyStore, Store
 
 log = logging.getLogger("faradisc.engine.cluster")

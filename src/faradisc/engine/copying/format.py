@@ -5,13 +5,12 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any
 
 import orjson
 
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field, replace
 from faradisc.storage.rocks_log import Commit, commit_of
 
 COPY_FORMAT = 1

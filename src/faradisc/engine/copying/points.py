@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import orjson
 
 from faradisc.engine.copying.format import CopyError, CopyGroup
 from faradisc.files import replace_file
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass, fields
 
 STATE_FILE = "COPY"
 """Of a data directory: which copy is its own, and how far it is known to be."""

@@ -12,7 +12,6 @@ Source: limits.md section 8 (tokens); the model's ListExports, ListImports, List
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import Any
 
@@ -21,7 +20,7 @@ import orjson
 from faradisc.clock import Clock, Entropy, epoch_seconds
 from faradisc.engine.cluster.followed import FollowedRows
 from faradisc.model.codec.keyspace import EXCHANGE_PART
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field, fields
 from faradisc.storage.api import Batch, Store
 
 EXPORT, IMPORT, BULK = "export", "import", "bulk"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 LISTED_MAX = 50
 """Listed problems of one kind at one location; all are counted."""

@@ -13,7 +13,6 @@ none sees the state between; entries without a row, left by a crash, end nothing
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -28,7 +27,7 @@ from faradisc.engine.streams.shards import Shard, children, first_shards, slots_
 from faradisc.engine.streams.stream import RETENTION_NS, Stream, StreamState, label_of
 from faradisc.limits import SHARD_LIFETIME_S
 from faradisc.model.codec.keyspace import STREAMS_PART
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 from faradisc.storage.api import Batch, Conflict, Part, Row, Stale, Store, all_rows
 
 Name = tuple[str, str, str]

@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from hashlib import md5
 from typing import Any
 
 from faradisc.model.codec.keyspace import HASH_BYTES, slot_low
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 
 _BASE = 10**24
 _SLOTS = 1000

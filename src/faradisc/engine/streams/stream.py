@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +17,7 @@ from faradisc.engine.streams.shards import Shard, shards_of_generations
 from faradisc.limits import STREAM_RETENTION_S
 from faradisc.model.codec.keyspace import parts_of
 from faradisc.model.values.schema import KeySchema
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 RETENTION_NS = STREAM_RETENTION_S * 1_000_000_000
 

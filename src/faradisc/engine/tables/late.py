@@ -24,15 +24,17 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from random import Random
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 from weakref import WeakValueDictionary
 
 from faradisc.clock import Clock
-from faradisc.engine.tables.derived import WrittenItem
 from faradisc.model.codec import item_record
 from faradisc.model.values.size import item_size
 from faradisc.storage.api import GetOptions, Part, Row, RowReads
 from faradisc.storage.ordered import OrderedKeys
+
+if TYPE_CHECKING:
+    from faradisc.engine.tables.derived import WrittenItem
 
 LAG_MS_MAX = 86_400_000
 IMAGES_BYTES_MAX = 64 << 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 
 from faradisc.engine.tables.state import IndexState, TableState, UnitsState, VectorIndexState
@@ -13,7 +12,7 @@ from faradisc.model.codec.keyspace import Placement
 from faradisc.model.values.attribute import Item
 from faradisc.model.values.schema import IndexProjection, IndexSchema, KeySchema, TableSchema
 from faradisc.model.values.size import value_size
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 from faradisc.storage.api import Batch, Part
 
 VECTOR_ELEMENT_BYTES = 4

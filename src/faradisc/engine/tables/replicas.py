@@ -8,11 +8,10 @@ settings of the feature `replication`; the copy of the highest rank counts, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Final
 
 from faradisc.engine.tables.state import REPLICATION, FeatureState, TableState
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 VERSION: Final = "2019.11.21"
 WITH_OVERRIDES: Final = "ENABLED_WITH_OVERRIDES"

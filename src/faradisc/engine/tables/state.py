@@ -7,7 +7,6 @@ name differs from their name here are listed in `_STORED_NAMES`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from faradisc.auth.resource_policy import ResourcePolicy
@@ -15,7 +14,7 @@ from faradisc.engine.sealing.state import SealState
 from faradisc.engine.tables.throughput_members import NO_MAXIMUM, Maximum
 from faradisc.engine.vectors.schema import Distance
 from faradisc.model.values.schema import ProjectionKind
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 DAY_NS = 86_400 * 1_000_000_000
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from faradisc.capacity.autoscaling import Policy, Rescale, Tracking
 from faradisc.capacity.schedules import next_time, parse_schedule
 from faradisc.clock import epoch_seconds
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 from faradisc.services.autoscaling.dimension import Scaled, scaled_by
 from faradisc.services.cloudwatch.documents import from_document, to_document
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from faradisc.capacity.config import DAY_NS, MINUTE_NS
 from faradisc.clock import Clock, epoch_seconds
 from faradisc.model.codec.keyspace import SCALING_PART
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 from faradisc.services.autoscaling.target import SERVICE_NAMESPACE, Target
 from faradisc.services.cloudwatch.documents import DocumentStore, Key, from_document, to_document
 from faradisc.storage.api import Store

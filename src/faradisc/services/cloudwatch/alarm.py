@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +10,7 @@ from faradisc.capacity.config import SECOND_NS
 from faradisc.clock import epoch_seconds
 from faradisc.metrics.alarm_rule import AlarmRule, State
 from faradisc.metrics.metric_catalog import NAMESPACE
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 from faradisc.services.cloudwatch.composite import CompositeRule, parse_rule
 from faradisc.services.cloudwatch.documents import from_document, to_document
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 import orjson
@@ -17,7 +16,7 @@ from faradisc.capacity.config import DAY_NS
 from faradisc.clock import Clock, epoch_seconds
 from faradisc.metrics.alarm_rule import State
 from faradisc.model.codec.keyspace import ALARMS_PART
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass
 from faradisc.services.cloudwatch.alarm import Alarm
 from faradisc.services.cloudwatch.documents import DocumentStore, Key, from_document, to_document
 from faradisc.services.cloudwatch.notifications import Notifier

@@ -8,12 +8,11 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any, Final
 
 from faradisc.capacity.config import MINUTE_NS, SECOND_NS
 from faradisc.metrics.metric_store import Dimensions, Statistic
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 SERIES_MAX: Final = 10_000
 POINTS_MAX: Final = 15 * 24 * 60

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, Literal
 
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass
 from faradisc.tools.advisor.definitions import Definition
 from faradisc.tools.advisor.traffic import Traffic
 from faradisc.tools.planner.results.prices import HOURS_PER_MONTH, US_EAST_1, ClassPrices

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from faradisc.capacity.config import Direction
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 from faradisc.tools.advisor.definitions import SAMPLES, Definition, IndexDefinition, KeySample, of_document
 from faradisc.tools.advisor.traffic import KeyLoad, ObservedDemand, Scans, TableTraffic, Traffic
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from math import sqrt
 
 from faradisc.capacity.config import Direction
-from faradisc.records import dataclass, field
+from faradisc.records import dataclass, field, replace
 from faradisc.tools.advisor.definitions import Definition
 from faradisc.tools.planner.results.demand import MINUTE_S, DirectionDemand
 

@@ -7,10 +7,9 @@ indexes that they are found by.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 from faradisc.tools.console.entities import ConsoleEntity, colour_of, entities
 from faradisc.tools.console.queries import choices, indexes_of, schema_of, types_of
 from faradisc.tools.console.values import Item, text_of, type_of, visible

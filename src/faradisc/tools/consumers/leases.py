@@ -19,12 +19,11 @@ Every change is one conditional update. A worker that has lost a lease detects i
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError
 
-from faradisc.records import dataclass
+from faradisc.records import dataclass, replace
 from faradisc.tools.consumers.tables import ensure_table, error_code
 
 TRIM_HORIZON = "TRIM_HORIZON"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import asdict
 from typing import Any
 
-from faradisc.records import dataclass, field
+from faradisc.records import asdict, dataclass, field
 
 
 @dataclass(slots=True)

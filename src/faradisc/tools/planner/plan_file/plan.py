@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -13,7 +12,7 @@ from pydantic import Field, model_validator
 from faradisc.capacity.autoscaling import Policy, Tracking
 from faradisc.capacity.config import CapacityConfig
 from faradisc.capacity.schedules import Schedule, ScheduleError, parse_schedule
-from faradisc.records import dataclass, field
+from faradisc.records import dataclass, field, replace
 from faradisc.tools.planner.plan_file.fields import (
     Amount,
     Count,

@@ -13,11 +13,10 @@ shard of a stream once a second; what is free of charge there is not counted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
 from decimal import Decimal
 from typing import Any
 
-from faradisc.records import dataclass
+from faradisc.records import dataclass, fields, replace
 
 HOURS_PER_MONTH = 730
 """Of a billing month, as AWS counts it."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import partial
 from math import ceil, log10
@@ -18,7 +17,7 @@ from typing import Any, cast
 
 from faradisc.charts.words import SPACE, money
 from faradisc.limits import TABLE_CAPACITY_UNITS_MAX
-from faradisc.records import dataclass
+from faradisc.records import asdict, dataclass, replace
 from faradisc.tools.planner.plan_file.plan import Cache, FlowPlan, Keyed, Plan, Rates, Scaling, TablePlan
 from faradisc.tools.planner.results.chance import Rerun, judged
 from faradisc.tools.planner.results.demand import MINUTE_S, DirectionDemand

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -26,7 +25,7 @@ from math import log
 from typing import Literal, Protocol
 
 from faradisc.model.codec.keyspace import HASH_BYTES
-from faradisc.records import dataclass, field
+from faradisc.records import dataclass, field, replace
 from faradisc.tools.traces.trace_format import key_prefix
 
 ONE = 1 << 40
