@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.rejections import INVALID, KEY, ONE, PAIR, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, PAIR, Case, World, in_lots
 
 SEVERAL = (
     "Supplied AttributeValue has more than one datatypes set, "
@@ -476,9 +476,9 @@ def cases() -> Iterator[Case]:
     yield from conditions()
 
 
-@named(cases())
-def test_a_batch_or_transaction_that_cannot_be_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_batch_or_transaction_that_cannot_be_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 def test_26_requests_of_one_table_repeat_all_of_them(world: World) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.rejections import KEY, ONE, Case, World, named
+from fixtures.rejections import KEY, ONE, Case, World, in_lots
 
 NAMES = {"#a": "a", "#b": "b", "#dot": "a.b"}
 VALUES: dict[str, Any] = {
@@ -302,9 +302,9 @@ def cases() -> Iterator[Case]:
             )
 
 
-@named(cases())
-def test_a_condition_that_means_nothing_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_condition_that_means_nothing_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 UNTYPED: list[tuple[str, str]] = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.rejections import INVALID, KEY, ONE, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, Case, World, in_lots
 
 SOURCE = "errors.md section 3"
 NOT_NULL = "Member must not be null"
@@ -901,6 +901,6 @@ def cases() -> Iterator[Case]:
     yield from before_the_rest()
 
 
-@named(cases())
-def test_a_broken_constraint_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_broken_constraint_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)

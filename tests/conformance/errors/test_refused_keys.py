@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fixtures.rejections import INVALID, NOT_VALID, PAIR, Case, World, named
+from fixtures.rejections import INVALID, NOT_VALID, PAIR, Case, World, in_lots, named
 
 Key = dict[str, Any]
 MISMATCH = "The provided key element does not match the schema"
@@ -71,9 +71,9 @@ def cases() -> Iterator[Case]:
             yield Case(what, operation, request(table, key), text, SOURCE)
 
 
-@named(cases())
-def test_a_key_that_the_table_does_not_have_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_key_that_the_table_does_not_have_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 def missing(name: str) -> str:
@@ -201,9 +201,9 @@ def item_cases() -> Iterator[Case]:
         )
 
 
-@named(item_cases())
-def test_an_item_whose_keys_cannot_be_stored_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(item_cases())
+def test_an_item_whose_keys_cannot_be_stored_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 def transaction_cases() -> Iterator[Case]:
@@ -288,7 +288,7 @@ def reaching(path: str, parameter: str, expression: str) -> dict[str, Any]:
     return {parameter: expression.format(path), **({"ExpressionAttributeNames": names} if names else {})}
 
 
-@named(
+@in_lots(
     Case(
         f"{parameter} {expression.format(path)}",
         operation,
@@ -299,11 +299,11 @@ def reaching(path: str, parameter: str, expression: str) -> dict[str, Any]:
     for operation, parameter, expression, more in READERS
     for path, reported in INTO_KEYS
 )
-def test_no_expression_reaches_into_a_key(world: World, case: Case) -> None:
-    world.refuses(case)
+def test_no_expression_reaches_into_a_key(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
-@named(
+@in_lots(
     Case(
         path,
         "BatchGetItem",
@@ -313,8 +313,8 @@ def test_no_expression_reaches_into_a_key(world: World, case: Case) -> None:
     )
     for path, reported in INTO_KEYS
 )
-def test_no_projection_of_a_batch_reaches_into_a_key(world: World, case: Case) -> None:
-    world.refuses(case)
+def test_no_projection_of_a_batch_reaches_into_a_key(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 ACTIONS: list[tuple[str, str, str, dict[str, Any]]] = [

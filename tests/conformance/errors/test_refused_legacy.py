@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fixtures.rejections import INVALID, KEY, ONE, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, Case, World, in_lots
 
 SOURCE = "errors.md 6.6, expressions.md section 6"
 S, N, B = {"S": "x"}, {"N": "1"}, {"B": "AA=="}
@@ -273,6 +273,6 @@ def cases() -> Iterator[Case]:
         )
 
 
-@named(cases())
-def test_a_legacy_parameter_that_contradicts_itself_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_legacy_parameter_that_contradicts_itself_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)

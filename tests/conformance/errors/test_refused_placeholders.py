@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.rejections import KEY, ONE, Case, World, named
+from fixtures.rejections import KEY, ONE, Case, World, in_lots
 
 S = {"S": "x"}
 BASES: dict[str, tuple[dict[str, Any], str, str, bool]] = {
@@ -197,9 +197,9 @@ def cases() -> Iterator[Case]:
         )
 
 
-@named(cases())
-def test_placeholders_that_fit_no_expression_are_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_placeholders_that_fit_no_expression_are_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 def test_a_placeholder_used_in_any_of_the_expressions_counts_as_used(world: World) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.rejections import INVALID, Case, World, named
+from fixtures.rejections import INVALID, Case, World, in_lots
 
 SOURCE = "errors.md 6.1"
 NO_DEFINITION = "Invalid KeySchema: Some index key attribute have no definition"
@@ -353,6 +353,6 @@ def cases() -> Iterator[Case]:
     )
 
 
-@named(cases())
-def test_a_table_that_cannot_be_made_or_changed_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_table_that_cannot_be_made_or_changed_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fixtures.rejections import KEY, PAIR, Case, World, named
+from fixtures.rejections import KEY, PAIR, Case, World, in_lots
 
 PACKAGE = "com.amazonaws.dynamodb.v20120810."
 CODE = "SerializationException"
@@ -212,9 +212,9 @@ def cases() -> Iterator[Case]:
     )
 
 
-@named(cases())
-def test_a_wrong_json_type_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_wrong_json_type_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 COERCED: list[tuple[str, str, dict[str, Any]]] = [

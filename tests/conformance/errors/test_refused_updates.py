@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.rejections import INVALID, KEY, ONE, PAIR, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, PAIR, Case, World, in_lots, named
 
 VALUES: dict[str, Any] = {
     ":s": {"S": "x"},
@@ -208,9 +208,9 @@ def cases() -> Iterator[Case]:
         yield Case(what, "TransactWriteItems", {"TransactItems": [{"Update": members}]}, whole, source)
 
 
-@named(cases())
-def test_an_update_that_means_nothing_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_an_update_that_means_nothing_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 MISSING = "The provided expression refers to an attribute that does not exist in the item"
@@ -283,9 +283,9 @@ def item_cases() -> Iterator[Case]:
         )
 
 
-@named(item_cases())
-def test_an_update_that_does_not_fit_its_item_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(item_cases())
+def test_an_update_that_does_not_fit_its_item_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 @named(case for case in item_cases() if case.operation == "TransactWriteItems")
@@ -351,9 +351,9 @@ def projection_cases() -> Iterator[Case]:
             yield Case(what, operation, request(members), whole, "errors.md 6.4, expressions.md section 4")
 
 
-@named(projection_cases())
-def test_a_projection_that_means_nothing_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(projection_cases())
+def test_a_projection_that_means_nothing_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 # --- Index keys ------------------------------------------------------------------------------------

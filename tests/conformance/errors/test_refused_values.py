@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from fixtures.rejections import INVALID, KEY, ONE, Case, World, named
+from fixtures.rejections import INVALID, KEY, ONE, Case, World, in_lots
 
 Value = dict[str, Any]
 
@@ -328,9 +328,9 @@ def cases() -> Iterator[Case]:
             )
 
 
-@named(cases())
-def test_a_value_that_cannot_be_stored_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(cases())
+def test_a_value_that_cannot_be_stored_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 def nested(levels: int) -> Value:
@@ -368,9 +368,9 @@ def nesting_cases() -> Iterator[Case]:
                 )
 
 
-@named(nesting_cases())
-def test_a_value_that_is_nested_too_deep_is_refused(world: World, case: Case) -> None:
-    world.refuses(case)
+@in_lots(nesting_cases())
+def test_a_value_that_is_nested_too_deep_is_refused(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
 BAD_KEY: dict[str, Any] = {"p": {"N": "abc"}}
@@ -384,7 +384,7 @@ BEFORE: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@named(
+@in_lots(
     Case(
         f"key before {' '.join(request)}",
         operation,
@@ -394,11 +394,11 @@ BEFORE: list[tuple[str, dict[str, Any]]] = [
     )
     for operation, request in BEFORE
 )
-def test_values_of_a_key_are_reported_before_expressions(world: World, case: Case) -> None:
-    world.refuses(case)
+def test_values_of_a_key_are_reported_before_expressions(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
 
 
-@named(
+@in_lots(
     Case(
         "key before projection",
         operation,
@@ -421,5 +421,5 @@ def test_values_of_a_key_are_reported_before_expressions(world: World, case: Cas
         ),
     )
 )
-def test_values_of_several_keys_are_reported_before_projections(world: World, case: Case) -> None:
-    world.refuses(case)
+def test_values_of_several_keys_are_reported_before_projections(world: World, lot: list[Case]) -> None:
+    world.refuses(*lot)
