@@ -44,6 +44,7 @@ OPTIONAL = (
         "faradisc.services.cloudwatch",
         "faradisc.language.partiql",
         "faradisc.tools.planner",
+        "faradisc.tools.traces",
         "faradisc.services.autoscaling",
         "faradisc.tools.seeding",
     ),

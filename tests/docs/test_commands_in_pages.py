@@ -18,6 +18,7 @@ import click
 import pytest
 from botocore import xform_name
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from faradisc.cli.main import cli
 
@@ -132,13 +133,18 @@ def test_commands_of_the_pages_exist_with_their_options() -> None:
     assert count > 60
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_json_and_yaml_blocks_can_be_parsed(path: Path) -> None:
-    for language, text in _blocks(path.read_text()):
-        if language == "json":
-            json.loads(text)
-        elif language in {"yaml", "yml"}:
-            YAML(typ="safe").load(text)
+def test_json_and_yaml_blocks_can_be_parsed() -> None:
+    wrong = []
+    for path in PAGES:
+        for language, text in _blocks(path.read_text()):
+            try:
+                if language == "json":
+                    json.loads(text)
+                elif language in {"yaml", "yml"}:
+                    YAML(typ="safe").load(text)
+            except (ValueError, YAMLError) as error:
+                wrong.append(f"{path.relative_to(ROOT)}: {error}")
+    assert wrong == []
 
 
 def test_a_wrong_option_and_a_wrong_command_are_found() -> None:

@@ -148,21 +148,16 @@ POSITIONS: list[tuple[str, Callable[[Any], Any], list[tuple[Any, str]]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("operation", "request_", "text"),
-    [
-        pytest.param(operation, build(value), text, id=f"{operation}-{build(value)}"[:90])
-        for operation, build, cases in POSITIONS
-        for value, text in cases
-    ],
-)
-def test_refused(shape_of: ShapeOf, operation: str, request_: dict[str, Any], text: str) -> None:
-    with pytest.raises(SerializationException) as caught:
-        shape_of(operation).check_request(request_, 10_000)
-    assert caught.value.body() == {
-        "__type": "com.amazon.coral.service#SerializationException",
-        "Message": text,
-    }
+def test_refused(shape_of: ShapeOf) -> None:
+    wrong = []
+    for operation, build, cases in POSITIONS:
+        for value, text in cases:
+            with pytest.raises(SerializationException) as caught:
+                shape_of(operation).check_request(build(value), 10_000)
+            body = caught.value.body()
+            if body != {"__type": "com.amazon.coral.service#SerializationException", "Message": text}:
+                wrong.append((operation, build(value), text, body))
+    assert wrong == []
 
 
 def test_first_wrong_token_of_the_document_is_reported(shape_of: ShapeOf) -> None:
