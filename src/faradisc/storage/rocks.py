@@ -15,8 +15,8 @@ Invariants:
 5. For a part that is not in `disk.unlogged`, all that the write-ahead log builds on is in the log or in
    tables, so a crash cannot lose it.
 
-Reads are calls into RocksDB of a few microseconds in the event loop's own thread; only syncs, which wait for
-the disk, run in another.
+Reads are calls into RocksDB in the event loop's own thread: a few microseconds in memory, and what the disk
+takes where a block is in no cache (docs/guide/sizing.md). Only syncs run in another thread.
 
 What is on disk, and the waiting for it, is rocks_disk.py.
 """

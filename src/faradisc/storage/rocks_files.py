@@ -55,7 +55,7 @@ def options(cache_bytes: int = BLOCK_CACHE_BYTES, *, keep_log: bool = False) -> 
     table.set_block_cache(Cache(cache_bytes))
     table.set_bloom_filter(10, False)  # bits per key: one absent key in a hundred costs a block read
     table.set_format_version(5)
-    # Index and filter blocks, some 1.5 % of the data, stay in memory with their open table: in the block
+    # Index and filter blocks, 3 % of the data, stay in memory with their open table: in the block
     # cache they do not fit a shard well, and reads load them again (measured: 5 times slower).
     table.set_cache_index_and_filter_blocks(False)
 
