@@ -133,9 +133,10 @@ def _sample(past: _ResourcePast, partitions: Sequence[Mapping[str, Any]], slot: 
         names = latest.names
     percents = bytes(min(255, max(0, round(busiest(part)))) for part in partitions)
     totals = {part["id"]: part["read"]["throttled"] + part["write"]["throttled"] for part in partitions}
-    throttled = array(
-        "I", (min(COUNT_MAX, max(0, n - past.throttled.get(name, n))) for name, n in totals.items())
-    )
+    # What a partition throttled before its first sample belongs to this one if it is hardly older.
+    new = {part["id"] for part in partitions if part["born_ns"] // _SLOT_NS >= slot - 1}
+    before = {name: past.throttled.get(name, 0 if name in new else n) for name, n in totals.items()}
+    throttled = array("I", (min(COUNT_MAX, max(0, n - before[name])) for name, n in totals.items()))
     if latest is not None and latest.slot == slot:
         past.samples.pop()
         if latest.names is names:

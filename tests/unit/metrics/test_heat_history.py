@@ -48,6 +48,16 @@ def test_throttles_are_counted_in_the_next_sample_only() -> None:
     assert (refused[0], refused[-1]) == ([0, 0, 0, 0], [0, 0, 40, 0])
 
 
+def test_throttles_of_a_new_table_are_in_its_first_sample() -> None:
+    resource, new, old = small(), HeatHistory(), HeatHistory()
+    load(resource, [(place("hot"), 60)], 1, start_s=1)
+    look(new, SLOT_S, resource)
+    look(old, 3 * SLOT_S, resource)
+    first, late = ([past.throttled for past in history.of(TABLE)[0]] for history in (new, old))
+    assert max(first) == [40]
+    assert late == [[0]] * 4
+
+
 def test_samples_of_one_slot_add_their_throttles() -> None:
     resource, history = small(), HeatHistory()
     look(history, 0, resource)
