@@ -91,6 +91,11 @@ class CopyOfStore(Protocol):
         """Makes a standby the primary. Returns its document, with a `fault` if it is not."""
         ...
 
+    async def hand_over(self, is_done: bool) -> dict[str, float | str]:
+        """Called at a primary by a standby that follows its address, first to get everything, then when it is
+        the primary. Returns its document, with a `fault` if it does not hand over."""
+        ...
+
     async def stop(self) -> None:
         """Called before the store is closed."""
         ...

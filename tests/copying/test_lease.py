@@ -154,6 +154,40 @@ def test_an_operator_s_wish_is_a_handover(machine: Machine) -> None:
     assert primary.needs_bucket(), "its next start looks first"
 
 
+def test_data_that_were_handed_over_by_address_are_served_no_more(machine: Machine) -> None:
+    primary = copied(machine)
+    machine.bucket.is_away = True
+    run(machine.opened[0][0].commit([Batch(PART, puts=[(b"k2", b"v")])]))
+    with pytest.raises(BucketError):
+        primary.hand_over()
+    primary.require_lease()  # it goes on
+    machine.bucket.is_away = False
+    newest = primary.hand_over()
+    segment = machine.place.segment(machine.place.spans()[-1])
+    assert (segment.groups[-1].number, segment.groups[-1].last) == (
+        newest,
+        machine.opened[0][0].synced_sequence,
+    )
+    with pytest.raises(Fenced):
+        primary.require_lease()
+    primary.lose_to_another()
+    store, _ = machine.opened.pop()
+    primary.release()
+    run(store.close())
+    with pytest.raises(CopyError, match="were handed over to another server"):
+        machine.copier("primary").begin()
+
+
+def test_a_standby_of_the_bucket_comes_before_one_of_the_address(machine: Machine) -> None:
+    primary = copied(machine)
+    restore(machine.place, machine.path / "standby")
+    machine.copier("standby", standby=True).left_s()
+    machine.pass_time(4, primary)
+    with pytest.raises(CopyError, match="Another standby follows"):
+        primary.hand_over()
+    primary.require_lease()
+
+
 def test_without_a_lease_that_ends_only_the_word_of_an_operator_counts(machine: Machine) -> None:
     """The primary does not answer the note: it has gone, or is cut off and does not know of the standby."""
     copied(machine)

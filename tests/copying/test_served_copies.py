@@ -226,21 +226,7 @@ def test_a_primary_that_writes_hands_over_and_nothing_is_lost(tmp_path: Path) ->
         client.create_table(TableName="things", **schema("p:S"))
         until(lambda: copied(primary), "a snapshot is there")
         with Server("--data-dir", str(tmp_path / "b"), "--follow", place, *QUICK) as standby:
-            acknowledged: list[str] = []
-
-            def write() -> None:
-                for number in range(100_000):
-                    try:
-                        client.put_item(TableName="things", Item=item(p=str(number)))
-                    except (ClientError, BotoCoreError):
-                        return
-                    acknowledged.append(str(number))
-
-            writer = threading.Thread(target=write)
-            writer.start()
-            until(lambda: len(acknowledged) > 20, "it writes")
-            assert faradisc("promote", "--url", standby.url, "--old-has-stopped").returncode == 0
-            writer.join()
+            acknowledged = written_by(client, standby, "--old-has-stopped")
             until(lambda: _role(standby) == "primary", "it is the primary")
             assert keys(standby, ConsistentRead=True) >= set(acknowledged)
             primary._process.wait(PATIENCE_S)
@@ -269,8 +255,6 @@ def test_a_standby_follows_a_server_by_its_address(tmp_path: Path) -> None:
         with Server("--data-dir", str(tmp_path / "b"), *options) as standby:
             client.put_item(TableName="things", Item=item(p="2"))
             until(lambda: keys(standby) == {"1", "2"}, "it keeps up")
-            early = faradisc("promote", "--url", standby.url, "--old-has-stopped")
-            assert early.returncode == 1 and "still answers: stop it first" in early.stderr
             assert primary.stop() == 0
             until(lambda: page(standby)["fault"], "it notices")
             unsaid = faradisc("promote", "--url", standby.url)
@@ -283,6 +267,52 @@ def test_a_standby_follows_a_server_by_its_address(tmp_path: Path) -> None:
     assert faradisc("check", "--copy", tmp_path / "other").returncode == 0
     nothing = faradisc("serve", "--port", "0", "--data-dir", tmp_path / "d", "--follow", "http://127.0.0.1:9")
     assert nothing.returncode == 2 and "http://127.0.0.1:9 cannot be used" in nothing.stderr
+
+
+def test_a_primary_hands_over_to_a_standby_of_its_address(tmp_path: Path) -> None:
+    """While it writes: nothing that it has acknowledged is lost, and it never answers again."""
+    where, other = str(tmp_path / "bucket"), str(tmp_path / "other")
+    primary = Server("--data-dir", str(tmp_path / "a"), "--copy-to", where, *QUICK)
+    with primary:
+        client = http_client(primary.url)
+        client.create_table(TableName="things", **schema("p:S"))
+        until(lambda: copied(primary), "a snapshot is there")
+        options = ("--follow", primary.url, "--copy-to", other, *QUICK)
+        with Server("--data-dir", str(tmp_path / "b"), *options) as standby:
+            acknowledged = written_by(client, standby)
+            until(lambda: _role(standby) == "primary", "it is the primary")
+            assert keys(standby, ConsistentRead=True) >= set(acknowledged)
+            http_client(standby.url).put_item(TableName="things", Item=item(p="after"))
+            primary._process.wait(PATIENCE_S)
+            assert primary._process.returncode == 1
+            until(lambda: copied(standby), "it has a copy of its own")
+            assert standby.stop() == 0
+    for more in (("--copy-to", where), ("--follow", "http://127.0.0.1:9")):
+        again = faradisc("serve", "--port", "0", "--data-dir", tmp_path / "a", *more, *QUICK)
+        assert again.returncode == 2 and "were handed over to another server" in again.stderr
+    assert faradisc("check", "--copy", where).returncode == 0
+    assert faradisc("check", "--copy", other).returncode == 0
+
+
+def written_by(client: Any, standby: Server, *options: str) -> list[str]:
+    """Writes until a promotion of the standby ends that. Returns what was acknowledged."""
+    acknowledged: list[str] = []
+
+    def write() -> None:
+        for number in range(100_000):
+            try:
+                client.put_item(TableName="things", Item=item(p=str(number)))
+            except (ClientError, BotoCoreError):
+                return
+            acknowledged.append(str(number))
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    until(lambda: len(acknowledged) > 20, "it writes")
+    promoted = faradisc("promote", "--url", standby.url, *options)
+    assert promoted.returncode == 0, promoted.stderr
+    writer.join()
+    return acknowledged
 
 
 def _round(path: Path, number: int, *, sync: bool, endpoint: str) -> None:

@@ -118,7 +118,7 @@ def promote(url: str, *, old_has_stopped: bool) -> None:
     """Make a standby (`serve --follow`) the primary.
 
     The primary hands over: it answers nothing more, stores the rest in the copy, and stops. If it does not
-    react, the standby waits until the primary's lease has ended.
+    react, a standby of the copy waits until the primary's lease has ended.
     """
     from faradisc.cli.nodes import page  # noqa: PLC0415
 

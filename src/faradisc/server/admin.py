@@ -234,9 +234,12 @@ async def _of_copy(page: PageRequest, read: Callable[[CopyPlace], bytes]) -> Htt
 
 async def _promote(page: PageRequest) -> Any:
     wanted = page.body()
-    if page.database.copy is None or wanted.get("promote") is not True:
+    copy = page.database.copy
+    if copy is None or (wanted.get("promote") is not True and wanted.get("hand_over") is not True):
         raise AdminError('Only a server with a continuous copy takes {"promote": true}.')
-    return await page.database.copy.promote(wanted.get("confirmed") is True)
+    if wanted.get("hand_over"):
+        return await copy.hand_over(wanted.get("done") is True)
+    return await copy.promote(wanted.get("confirmed") is True)
 
 
 async def _reset(page: PageRequest) -> Any:

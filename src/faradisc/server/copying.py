@@ -8,9 +8,13 @@ import re
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import asdict
+from functools import partial
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
 
 from faradisc.clock import Clock, SystemEntropy
 from faradisc.engine.copying.copier import Copier
@@ -22,6 +26,9 @@ from faradisc.server.copy_keys import StoredKeys
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
 from faradisc.storage.rocks import RocksStore
+
+if TYPE_CHECKING:
+    from faradisc.tools.transfer.endpoints import Remote
 
 LEASE_POLL_S = 0.5
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -59,21 +66,45 @@ def place_of(address: str, endpoint: str) -> CopyPlace:
 
 def _place_of_server(address: str) -> CopyPlace:
     from faradisc.engine.objects.served import ServedStorage  # noqa: PLC0415 - few servers follow one
-    from faradisc.errors import Unreachable  # noqa: PLC0415
+
+    remote = _remote(address)
+    return CopyPlace(ServedStorage(partial(_page, remote, "GET"), remote.close), "", "", address.rstrip("/"))
+
+
+def _remote(address: str) -> Remote:
+    """Raises SettingsError."""
+    from faradisc.errors import Unreachable  # noqa: PLC0415 - few servers follow one
     from faradisc.tools.transfer.endpoints import Remote  # noqa: PLC0415
 
     try:
-        remote = Remote(address, None, local=True, timeout_s=TIMEOUT_S)
+        return Remote(address, None, local=True, timeout_s=TIMEOUT_S)
     except Unreachable as error:
         raise SettingsError(str(error)) from error
 
-    def ask(page: str) -> tuple[int, bytes]:
-        try:
-            return remote.page("GET", f"/_faradisc/{page}")
-        except Unreachable as error:
-            raise BucketFailed(str(error)) from error
 
-    return CopyPlace(ServedStorage(ask, remote.close), "", "", address.rstrip("/"))
+def _page(remote: Remote, method: str, page: str, body: bytes = b"{}") -> tuple[int, bytes]:
+    """Raises BucketFailed."""
+    from faradisc.errors import Unreachable  # noqa: PLC0415 - few servers follow one
+
+    try:
+        return remote.page(method, f"/_faradisc/{page}", body)
+    except Unreachable as error:
+        raise BucketFailed(str(error)) from error
+
+
+def ask_to_hand_over(address: str, *, is_done: bool = False) -> int:
+    """Returns the newest group of a server that hands over. is_done: it can stop. Raises CopyError,
+    BucketFailed, SettingsError."""
+    remote = _remote(address)
+    try:
+        status, body = _page(remote, "POST", "copy", orjson.dumps({"hand_over": True, "done": is_done}))
+    finally:
+        remote.close()
+    answer = orjson.loads(body)
+    fault = answer.get("fault") if status == HTTPStatus.OK else answer.get("error", f"it answers {status}")
+    if fault:
+        raise CopyError(f"{address} does not hand over: {fault}")
+    return int(answer["number"])
 
 
 def new_copier(
@@ -180,3 +211,14 @@ class Copying:
 
     async def promote(self, confirmed: bool) -> dict[str, float | str]:
         return self.document()
+
+    async def hand_over(self, is_done: bool) -> dict[str, float | str]:
+        """Hands over to a standby of this address: answers nothing more; once that is done, it stops."""
+        try:
+            if is_done:
+                self._copier.lose_to_another()
+            else:
+                await asyncio.to_thread(self._copier.hand_over)
+        except (CopyError, BucketError, OSError) as error:
+            return {**self.document(), "fault": str(error)}
+        return {**self.document(), "fault": ""}

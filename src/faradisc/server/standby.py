@@ -1,7 +1,8 @@
 """A warm standby: a server that follows the copy of another one, answers reads, and takes over.
 
-It answers eventually consistent reads of what it has applied. When the copy's lease has lapsed, or an
-operator says that the primary has stopped, it applies the rest, takes the lease and opens for writes.
+It answers eventually consistent reads of what it has applied. When the copy's lease has lapsed, the primary
+hands over, or an operator says that it has stopped, it applies the rest, takes the lease and opens for
+writes.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from faradisc.errors import ValidationException
 from faradisc.operations.backend import Backend
 from faradisc.operations.call import Call
 from faradisc.server.copy_keys import adopt_keys, keys_for
-from faradisc.server.copying import is_server, new_copier, place_of
+from faradisc.server.copying import ask_to_hand_over, is_server, new_copier, place_of
 from faradisc.server.setting import SettingsError
 from faradisc.server.settings import ServerSettings
 from faradisc.storage.rocks_following import FollowingStore, open_following
@@ -74,7 +75,7 @@ class Standby:
     def __init__(self, settings: ServerSettings, copier: Copier | None, follower: Follower) -> None:
         """copier: writes the copy once it is taken over; None: the copy is another server's."""
         self.copier = copier
-        self.is_primary = False
+        self.is_primary = self._is_handed_over = False
         self._taken: Copier | None = None
         self._settings = settings
         self._follower = follower
@@ -114,6 +115,9 @@ class Standby:
             self._confirmed = confirmed
             self._answered = asyncio.get_running_loop().create_future()
         return {"role": "standby", "fault": await self._answered}
+
+    async def hand_over(self, is_done: bool) -> dict[str, float | str]:
+        return {**self.document(), "fault": "it is a standby"}
 
     async def stop(self) -> None:
         """Nothing: `until` has ended."""
@@ -177,7 +181,7 @@ class Standby:
         """Returns whether the copy is to be taken over now; answers an operator if it cannot be."""
         asked = self._answered is not None
         if self.copier is None:
-            return asked and self._may_replace_server()
+            return asked and await self._may_replace_server()
         try:
             left_s = await asyncio.to_thread(
                 partial(self.copier.left_s, confirmed=self._confirmed, patient=not asked, wanted=asked)
@@ -194,13 +198,19 @@ class Standby:
             )
         return left_s == 0 and (asked or self._settings.copy_takeover)
 
-    def _may_replace_server(self) -> bool:
-        """Returns whether the server that is followed has gone; answers an operator if not."""
-        shown = self.place.shown
-        if not self._fault:
-            self._answer(f"{shown} still answers: stop it first.")
-        elif not self._confirmed:
-            self._answer(f"{shown} does not answer: stop it, and say so with --old-has-stopped.")
+    async def _may_replace_server(self) -> bool:
+        """Returns whether the server that is followed has handed over or gone; answers an operator if not."""
+        if self._fault and not self._confirmed:
+            self._answer(f"{self.place.shown} does not answer: stop it, and say so with --old-has-stopped.")
+        elif not self._fault:
+            try:
+                newest = await asyncio.to_thread(ask_to_hand_over, self._settings.follow)
+                while self._follower.point.number < newest:
+                    self._follower.apply(await asyncio.to_thread(self._follower.fetch))
+                await self._adopt_keys()
+                self._is_handed_over = True
+            except (BucketError, CopyError, SettingsError) as error:
+                self._answer(str(error))
         return self._answered is not None
 
     def _answer(self, fault: str) -> None:
@@ -229,6 +239,9 @@ class Standby:
             return False
         self.is_primary, self._taken = True, self.copier
         await self.store.close()
+        if self._is_handed_over:
+            with contextlib.suppress(BucketError, CopyError, SettingsError):  # it has stopped meanwhile
+                await asyncio.to_thread(partial(ask_to_hand_over, self._settings.follow, is_done=True))
         _log.warning("this server has taken over: it is the primary now")
         self._answer("")
         return True

@@ -12,7 +12,6 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from faradisc.clock import Clock, Entropy, monotonic_s
 from faradisc.engine.copying.ends import CopyEnd
@@ -35,9 +34,10 @@ from faradisc.engine.copying.lease import (
 )
 from faradisc.engine.copying.place import CopyPlace, Span
 from faradisc.engine.copying.points import (
+    CopyKeys,
     CopyPoint,
+    CopyRecord,
     CopyStatus,
-    KnownLease,
     known_lease,
     known_point,
     remember,
@@ -52,16 +52,6 @@ KNOWN_EVERY_S = 10.0
 TIDY_EVERY_S = 60.0
 FOREVER_S = float("inf")
 _log = logging.getLogger(__name__)
-
-
-class CopyKeys(Protocol):
-    """The keys of encrypted tables that are the data directory's own (server/copy_keys.py)."""
-
-    lacking: str
-    """Why the copy alone does not restore encrypted tables; "" if it does."""
-
-    def store(self, place: CopyPlace) -> None:
-        """Called before each segment, which may be the first one that needs them. Raises BucketError."""
 
 
 class Copier:
@@ -106,10 +96,7 @@ class Copier:
         self._stopping = threading.Event()
         self._wait = wait or self._stopping.wait
         self._end = CopyEnd(place, directory, apply)
-        self._known: tuple[CopyPoint, bool] | None = None
-        """What the directory knows: the end of the copy, and whether another server may take the lease."""
-        self._knowing = threading.Lock()
-        self._ends = False
+        self._record = CopyRecord(directory, holder)
         self._pending: tuple[CopyGroup, bytes] | None = None
         """The group that is being stored, and its segment."""
         self._began = False
@@ -387,8 +374,28 @@ class Copier:
         if self.ship(SEGMENTS_PER_STEP):
             self._remember()
             self.tenure.release()
-            self.tenure.lose(f"The copy at {self.place.shown} was handed over to another server.")
+            self.lose_to_another()
         return 0.0
+
+    def lose_to_another(self) -> None:
+        self.tenure.lose(f"The copy at {self.place.shown} was handed over to another server.")
+
+    def hand_over(self) -> int:
+        """Hands the data over to a standby that reads the copy from this server: answers nothing more, stores
+        the rest, and never serves them again. Returns the newest group. Raises CopyError, BucketError,
+        OSError; then it goes on answering."""
+        if self.tenure.lease is not None and self.tenure.lease.waiting:
+            raise CopyError(f"Another standby follows {self.place.shown} itself: promote that one.")
+        self.tenure.hand_over()
+        try:
+            while not self.ship():
+                pass
+            self._record.handed_over = True
+            self._record.write(self._end.point, self._caught_up_ns)
+        except BaseException:
+            self.tenure.hand_over(self._record.handed_over)
+            raise
+        return self._end.point.number
 
     def finish(self) -> None:
         """Stores the rest and gives the lease back, after the store was closed.
@@ -432,19 +439,10 @@ class Copier:
     def _remember(self) -> None:
         """Records how far the copy is, after which earlier files of the log can go. Raises OSError."""
         self._remembered_s = self._monotonic()
-        if self._write_known():
+        if self._record.write(self._end.point, self._caught_up_ns):
             self._end.forget()
 
     def _remember_lease(self, ends: bool) -> None:
         """Raises OSError."""
-        self._ends = ends
-        self._write_known()
-
-    def _write_known(self) -> bool:
-        with self._knowing:
-            known = self._end.point, self._ends
-            if known == self._known:
-                return False
-            remember(self._directory, known[0], KnownLease(self.tenure.holder, known[1], self._caught_up_ns))
-            self._known = known
-            return True
+        self._record.ends = ends
+        self._record.write(self._end.point, self._caught_up_ns)

@@ -185,9 +185,9 @@ class Tenure:
                 if self._due > now or self.lost:
                     return
 
-    def hand_over(self) -> None:
+    def hand_over(self, whether: bool = True) -> None:
         """Answers nothing from now on, so that what is to be copied does not grow."""
-        self._hands_over = True
+        self._hands_over = whether
 
     def release(self) -> None:
         """Gives the lease back at the end if somebody waits for it or wants it. Otherwise it stays this

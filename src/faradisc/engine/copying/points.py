@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
 
 from faradisc.engine.copying.format import CopyError, CopyGroup
+from faradisc.engine.copying.place import CopyPlace
 from faradisc.files import replace_file
 from faradisc.records import asdict, dataclass, fields
 
@@ -38,6 +40,8 @@ class KnownLease:
     """Whether another server may have taken it since, as it ends by itself or was given back."""
     caught_up_ns: int = 0
     """When the copy had everything that was synced; 0: not known."""
+    handed_over: bool = False
+    """Whether another server has the newest state of these data: they are served no more."""
 
 
 def known_point(directory: Path) -> CopyPoint | None:
@@ -71,6 +75,11 @@ def _known(directory: Path) -> dict[str, Any]:
         return {}
     except (ValueError, AttributeError, OSError) as error:
         raise CopyError(f"{path} cannot be read: {error}.") from None
+    if found.get("handed_over"):
+        raise CopyError(
+            f"The data in {directory} were handed over to another server, which has their newest state: "
+            "follow that one into a new directory."
+        )
     return dict(found)
 
 
@@ -85,6 +94,37 @@ def remember(directory: Path, point: CopyPoint, lease: KnownLease | None = None)
     if lease is not None:
         kept |= {**asdict(lease), "inode": directory.stat().st_ino}
     replace_file(directory / STATE_FILE, orjson.dumps(kept) + b"\n")
+
+
+class CopyRecord:
+    """What a data directory knows of its copy while a server writes that. Used by several threads."""
+
+    def __init__(self, directory: Path, holder: str) -> None:
+        self._directory = directory
+        self._holder = holder
+        self._lock = threading.Lock()
+        self._written: tuple[CopyPoint, bool, bool] | None = None
+        self.ends = self.handed_over = False
+
+    def write(self, point: CopyPoint, caught_up_ns: int) -> bool:
+        """Returns whether it has changed. Raises OSError."""
+        with self._lock:
+            known = point, self.ends, self.handed_over
+            if known == self._written:
+                return False
+            remember(self._directory, point, KnownLease(self._holder, known[1], caught_up_ns, known[2]))
+            self._written = known
+            return True
+
+
+class CopyKeys(Protocol):
+    """The keys of encrypted tables that are the data directory's own (server/copy_keys.py)."""
+
+    lacking: str
+    """Why the copy alone does not restore encrypted tables; "" if it does."""
+
+    def store(self, place: CopyPlace) -> None:
+        """Called before each segment, which may be the first one that needs them. Raises BucketError."""
 
 
 @dataclass(slots=True)
