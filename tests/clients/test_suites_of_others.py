@@ -44,7 +44,8 @@ class Suite:
     passed: int
     installed: tuple[str, ...]
     arguments: tuple[str, ...]
-    environment: Mapping[str, str] = field(default_factory=dict)  # {url}, {host} and {port} of the server
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """With {url}, {host} and {port} of the server, and {credentials}, a file of AWS's configuration."""
     failed: Mapping[str, str] = field(default_factory=dict)  # the name of a test, and why it fails
     extra: str = ""
 
@@ -113,7 +114,7 @@ SUITES = (
     Suite(
         "langgraph-checkpoint-aws",
         "1.2.6",
-        passed=136,
+        passed=138,
         installed=(
             "pytest",
             "pytest-asyncio",
@@ -126,7 +127,15 @@ SUITES = (
             "tests/integration_tests/store/dynamodb",
             "tests/unit_tests/store/dynamodb",
         ),
-        environment={"DYNAMODB_ENDPOINT": "{url}", "DYNAMODB_HOST": "{host}", "DYNAMODB_PORT": "{port}"},
+        environment={
+            "DYNAMODB_ENDPOINT": "{url}",
+            "DYNAMODB_HOST": "{host}",
+            "DYNAMODB_PORT": "{port}",
+            # Of the vector search, whose fixture removes the keys from the environment.
+            "DDB_VECTOR_INTEG": "1",
+            "DDB_VECTOR_ENDPOINT": "{url}",
+            "AWS_SHARED_CREDENTIALS_FILE": "{credentials}",
+        },
         failed={"test_sync_complex_values": FLOAT, "test_async_complex_values": FLOAT},
     ),
 )
@@ -169,6 +178,8 @@ def test_suite_of_a_python_package(suite: Suite, server: Server, tmp_path: Path)
     archive, folder = _sdist(suite, tmp_path)
     python = python_with(f"{archive}{suite.extra}", f"suite-{suite.name}-{suite.version}", *suite.installed)
     report = tmp_path / "report.xml"
+    credentials = tmp_path / "credentials"
+    credentials.write_text("[default]\naws_access_key_id = test\naws_secret_access_key = test\n")
     host, _, port = server.url.removeprefix("http://").partition(":")
     run = subprocess.run(
         [str(python), "-m", "pytest", "-q", "-W", "ignore", f"--junitxml={report}", *suite.arguments],
@@ -181,7 +192,7 @@ def test_suite_of_a_python_package(suite: Suite, server: Server, tmp_path: Path)
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_DEFAULT_REGION": "us-east-1",
             **{
-                name: value.format(url=server.url, host=host, port=port)
+                name: value.format(url=server.url, host=host, port=port, credentials=credentials)
                 for name, value in suite.environment.items()
             },
         },
