@@ -54,6 +54,11 @@ class HotKey:
         return visible(" / ".join(self.names or [str(self.key["instead"])]))[:120]
 
     @property
+    def place(self) -> tuple[str, str, str]:
+        """What it is: the key, its partition and the direction."""
+        return self.title, self.part["id"], self.key["direction"]
+
+    @property
     def weight(self) -> float:
         return float(max(self.side["latest"], self.side["heat"]) * self.key["percent"])
 

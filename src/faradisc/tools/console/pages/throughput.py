@@ -88,8 +88,9 @@ class Live:
         self._heat: dict[str, Any] = {}
         self._resource = ""
         self._picked: str | None = None
-        self._found: list[Any] = []
-        """What the hot keys that are shown depend on."""
+        self._found: list[HotKey] = []
+        """The hot keys that are shown."""
+        self._sentences: list[ui.label] = []
         self._watch: Watch | None = None
 
     async def refresh(self) -> None:
@@ -154,10 +155,14 @@ class Live:
         if self._watch is not None:
             self._verdict.text = self._watch.verdict(self._past, self._shown["now_ns"])
         self._capacity.refresh()
-        found = [(hot.title, hot.sentence) for hot in self._hot()]
-        if found != self._found:
-            self._found = found
+        found = self._hot()
+        if [hot.place for hot in found] != [hot.place for hot in self._found]:
             self._keys.refresh()
+        else:
+            # Buttons stay while their numbers change: a click on one that was drawn again is lost.
+            self._found = found
+            for label, hot in zip(self._sentences, found, strict=True):
+                label.text = hot.sentence
         self._partitions.text = f"Partitions ({len(now['partitions'])})"
         set_rows(self._partition_rows, partition_cells(now))
         self._splits.text = f"Splits ({len(now['splits'])})"
@@ -169,7 +174,6 @@ class Live:
 
     def _pick(self, partition: str | None) -> None:
         self._picked = partition
-        self._found = []
         self._keys.refresh()
         self._show()
 
@@ -194,7 +198,8 @@ class Live:
                 ui.element("div").classes("bar-part").style(f"width: {min(1, share):.0%}")
 
     def _draw_hot_keys(self) -> None:
-        found = self._hot()
+        found = self._found = self._hot()
+        self._sentences = []
         if self._picked is not None:
             is_past = self._picked not in {part["id"] for part in self._now["partitions"]}
             with ui.row().classes("items-center"):
@@ -209,15 +214,18 @@ class Live:
                 if self._picked
                 else "No key makes a partition hot now."
             )
-        for hot in found:
+        for at, hot in enumerate(found):
             with ui.row().classes("w-full items-center no-wrap gap-2 hot-key"):
                 ui.label(hot.title).classes("hot mono")
-                note(hot.sentence).classes("count")
+                self._sentences.append(note(hot.sentence).classes("count"))
                 if not hot.names:
                     continue
-                ui.button("Fix", icon="healing", on_click=guarded(partial(self._fix, hot))).props("outline")
+                ui.button("Fix", icon="healing", on_click=guarded(partial(self._fix_at, at))).props("outline")
                 path = items_path(self._table, self._resource, *hot.names)
                 ui.button("Items", on_click=lambda path=path: go(path)).props("flat")
+
+    async def _fix_at(self, at: int) -> None:
+        await self._fix(self._found[at])
 
     async def _fix(self, hot: HotKey) -> None:
         """Shows what relieves a hot key, runs that as a plan, and watches whether it has worked."""
