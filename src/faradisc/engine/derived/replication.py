@@ -132,12 +132,7 @@ class Replication(Feature):
 
     async def prepare(self, store: Store, batches: CommitBatches, written: Sequence[WrittenItem], /) -> None:
         """Raises Superseded."""
-        changed = [
-            each.change
-            for each in written
-            if (self.shared if each.change.stamp is not None else each.new_record != each.old.record)
-            or each.change.together is not None
-        ]  # of an arrival the stamp was read a moment ago: nothing comes between on an embedded store
+        changed = [each.change for each in written if self._needs_stamp(each)]
         if not changed:
             return
         rows = await self.stamps(store, [change.row_key for change in changed])
@@ -147,12 +142,23 @@ class Replication(Feature):
                     batches.after_ns = max(batches.after_ns, stamp_time(row[1]))
             elif row is not None and row[1] >= change.stamp:
                 raise Superseded
-            if self.shared and change.together is None:  # a copy is checked by the write that it is of
+            if self.shared:
                 # A write that arrives may change the stamp alone; the version of the item does not show that.
                 checked = (change.row_key, 0 if row is None else row[0])
                 batches[self.part_of(change.row_key)].checks.append(checked)
-            for part, row_key, version in change.elsewhere:
+            for part, row_key, version, at_ns in change.elsewhere:
                 batches[part].checks.append((row_key, version))
+                batches.after_ns = max(batches.after_ns, at_ns)
+
+    def _needs_stamp(self, written: WrittenItem) -> bool:
+        """Whether a commit depends on the present stamp. That of an arrival was read before, and nothing
+        comes between on an embedded store; on a shared one the write that a copy is of has it."""
+        change = written.change
+        if change.stamp is not None:
+            return self.shared
+        if change.together is not None:
+            return not self.shared
+        return written.new_record != written.old.record
 
     def add(self, batches: CommitBatches, written: WrittenItem, /) -> None:
         change = written.change

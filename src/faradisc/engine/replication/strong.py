@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from faradisc.engine.derived.replication import replication_of
+from faradisc.engine.derived.replication import replication_of, stamp_time
 from faradisc.engine.replication.group import Replicas
 from faradisc.engine.tables.replicas import ReplicaGroup
 from faradisc.engine.tables.table import StampCheck, Table
@@ -48,16 +48,16 @@ class StrongReplicas:
 
     async def stamps(self, table: Table, keys: Sequence[Item]) -> list[list[StampCheck]]:
         """Returns the stamps of items in all other replicas, in the order of the keys."""
-        found: list[list[StampCheck]] = [[] for _ in keys]
-        for region, copy in self._members(table)[1].items():
-            replication = replication_of(copy)
-            if replication is None or region == table.state.region:
-                continue
-            row_keys = [copy.placement.row_key(key) for key in keys]
-            rows = await replication.stamps(self._store, row_keys)
-            for of_item, row_key, row in zip(found, row_keys, rows, strict=True):
-                of_item.append((replication.part_of(row_key), row_key, 0 if row is None else row[0]))
-        return found
+        copies = [copy for region, copy in self._members(table)[1].items() if region != table.state.region]
+        others = [(copy.placement, each) for copy in copies if (each := replication_of(copy)) is not None]
+        row_keys = [(each, placement.row_key(key)) for key in keys for placement, each in others]
+        where = [(each.part_of(row_key), row_key) for each, row_key in row_keys]
+        rows = await self._store.read_many(where) if where else []
+        found = [
+            (part, row_key, 0, 0) if row is None else (part, row_key, row[0], stamp_time(row[1]))
+            for (part, row_key), row in zip(where, rows, strict=True)
+        ]
+        return [found[at * len(others) : (at + 1) * len(others)] for at in range(len(keys))]
 
     async def join(self, table: Table, keys: Sequence[Item] | None) -> Sequence[Table]:
         """Returns the other replicas that a replica reaches, once it has all that was acknowledged elsewhere

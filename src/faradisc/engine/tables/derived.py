@@ -93,7 +93,7 @@ class KeyedChange(Protocol):
     stamp: bytes | None
     together: bytes | None
     reached: int | None
-    elsewhere: Sequence[tuple[bytes, bytes, int]]
+    elsewhere: Sequence[tuple[bytes, bytes, int, int]]
 
 
 class WrittenItem(Protocol):

@@ -18,8 +18,8 @@ from faradisc.storage.api import Batch
 
 Written = tuple[bytes, bytes]
 """Account and table, and the row key of an item with the values of its key."""
-StampCheck = tuple[bytes, bytes, int]
-"""Part, row key and version of the stamp of an item in another replica."""
+StampCheck = tuple[bytes, bytes, int, int]
+"""Part, row key, version and time of the stamp of an item in another replica; 0 and 0 where there is none."""
 
 
 class Strong:
