@@ -66,9 +66,8 @@ class StoredKeys:
         stored = _KeysOfCopy.of(place, self._environment)
         if stored is not None and stored.is_sealed and stored.versions == _versions(document):
             return b"", ""
-        names = {
-            key: {"arn": each["arn"], "versions": len(each["versions"])} for key, each in _keys(document)
-        }
+        entries = document["keys"].items()
+        names = {key: {"arn": each["arn"], "versions": len(each["versions"])} for key, each in entries}
         return orjson.dumps({"format": document["format"], "keys": names}) + b"\n", (
             f"The key of its encrypted tables is not in the copy: keep {self._file.path} and "
             f"{self._file.path.name}.key elsewhere, or set {KIND.passphrase_variable}, with which they are "
@@ -149,11 +148,7 @@ def adopt_keys(directory: Path, keys: KeyFile | None) -> None:
         keys.copy_to(own, SystemEntropy())
 
 
-def _keys(document: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return list(document["keys"].items())
-
-
 def _versions(document: Mapping[str, Any]) -> dict[str, int]:
     """Returns the number of versions of each key, by its id."""
-    found = {key: each["versions"] for key, each in _keys(document)}
+    found = {key: each["versions"] for key, each in document["keys"].items()}
     return {key: each if isinstance(each, int) else len(each) for key, each in found.items()}
