@@ -54,7 +54,7 @@ def test_event_names_caller_place_resource_and_policy(audited: Audited) -> None:
     event = audited.event()
     user = world.access.keyring.identities.users["alice"]  # type: ignore[union-attr]
     assert event.pop("eventTime").endswith("Z")
-    assert "Boto3" in event.pop("userAgent")
+    assert "Boto" in event.pop("userAgent")
     assert event.pop("requestID") == event.pop("eventID")
     assert event == {
         "eventVersion": "1.11",
