@@ -30,6 +30,12 @@ def busy_port() -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer for an answer than `--timeout 0` waits."""
+    monkeypatch.setattr(waiting, "PAUSE_S", waiting.PROBE_S)
+
+
 class Answers(QuietRequests):
     """Answers each request with the next (status, body), and then repeats the last one."""
 
@@ -161,3 +167,15 @@ def test_version_command_and_option() -> None:
 def test_module_is_the_command(command: Any) -> None:
     result = command("version")
     assert (result.returncode, result.stdout) == (0, f"faradisc {__version__}\n")
+
+
+@pytest.mark.parametrize("command", [("promote",), ("nodes",), ("place",)])
+def test_commands_for_administration_say_that_a_server_is_not_ready(
+    answering: tuple[type[Answers], int], command: tuple[str, ...]
+) -> None:
+    handler, port = answering
+    handler.do_POST = handler.do_GET  # type: ignore[attr-defined]
+    handler.script = [(503, b"")]
+    result = CliRunner().invoke(cli, [*command, "--url", f"http://127.0.0.1:{port}"])
+    assert result.exit_code != 0
+    assert "is starting, stopping or busy; try again in a moment." in result.output

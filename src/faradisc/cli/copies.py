@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -122,7 +121,7 @@ def promote(url: str, *, old_has_stopped: bool) -> None:
     """
     from faradisc.cli.nodes import page  # noqa: PLC0415
 
-    answer = json.loads(page(url, "POST", "/_faradisc/copy", {"promote": True, "confirmed": old_has_stopped}))
+    answer = page(url, "POST", "/_faradisc/copy", {"promote": True, "confirmed": old_has_stopped})
     if answer.get("fault"):
         fail(answer["fault"])
     click.echo(f"{url} is the primary now.")

@@ -44,13 +44,14 @@ def _jobs(node: dict[str, Any]) -> str:
 
 
 def _served(url: str) -> tuple[list[dict[str, Any]], list[str]]:
-    found: list[dict[str, Any]] = json.loads(page(url, "GET", "/_faradisc/nodes"))
-    problems: list[str] = json.loads(page(url, "GET", "/health/ready")).get("problems", [])
+    found: list[dict[str, Any]] = page(url, "GET", "/_faradisc/nodes")
+    problems: list[str] = page(url, "GET", "/health/ready").get("problems", [])
     return found, problems
 
 
-def page(url: str, method: str, path: str, document: object = None) -> bytes:
-    """Returns an administration page of a server; ends the command with a sentence if there is none."""
+def page(url: str, method: str, path: str, document: object = None) -> Any:
+    """Returns what an administration page of a server says; ends the command with a sentence if it says
+    nothing."""
     from faradisc.errors import Unreachable  # noqa: PLC0415
     from faradisc.tools.transfer.endpoints import Remote  # noqa: PLC0415 - botocore is slow to import
 
@@ -61,15 +62,17 @@ def page(url: str, method: str, path: str, document: object = None) -> bytes:
     except Unreachable as error:
         fail(str(error))
     except ValueError:
-        answer = {}
-    if status == 400 and "error" in answer:
+        answer = None
+    if status == 400 and answer and "error" in answer:
         fail(str(answer["error"]))
-    if status not in (200, 503):
+    if status == 503 and answer is None:
+        fail(f"{url} is starting, stopping or busy; try again in a moment.")
+    if status not in (200, 503) or answer is None:
         fail(
             f"{url} answered {status} to {method} {path}: it is not a Faradisc server, or its "
             "administration does not accept this address or these credentials."
         )
-    return body
+    return answer
 
 
 def _stored(place: str) -> tuple[list[dict[str, Any]], list[str]]:

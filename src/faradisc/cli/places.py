@@ -58,7 +58,7 @@ def place(
     if len(asked.keys() - {"to", "spread"}) > 1:
         raise click.UsageError("Ask for one change at a time.")
     if balance and not yes:
-        moves = json.loads(page(url, "GET", f"{PATH}?balance"))["proposals"]
+        moves = page(url, "GET", f"{PATH}?balance")["proposals"]
         for each in moves:
             click.echo(f"{each['table']} to place {each['to']}")
         click.echo(
@@ -67,16 +67,15 @@ def place(
             else "The loads are as equal as moves of tables make them."
         )
         return
-    body = page(url, "POST", PATH, asked) if asked else page(url, "GET", PATH)
+    document = page(url, "POST", PATH, asked) if asked else page(url, "GET", PATH)
     while True:
-        document = json.loads(body)
         moving = [each for each in document["tables"] if each["moving"]]
         if not wait or not moving:
             break
         for each in moving:
             click.echo(f"{each['table']}: {each['moving']['done']:.0%}", err=True)
         time.sleep(POLL_S)
-        body = page(url, "GET", PATH)
+        document = page(url, "GET", PATH)
     if as_json:
         click.echo(json.dumps(document))
     else:
