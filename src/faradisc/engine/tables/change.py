@@ -123,27 +123,24 @@ def keep(image: Image) -> Item | None:
 class Outcome:
     """What a change does: both images, the index entries, and the cost."""
 
-    __slots__ = ("_new_item", "change", "collection_bytes", "entries", "new_record", "new_size", "old")
+    __slots__ = ("change", "collection_bytes", "decoded", "entries", "new_record", "new_size", "old")
 
     def __init__(self, change: Change, old: Image) -> None:
         self.change = change
         self.old = old
-        self._new_item: Item | None = None
+        self.decoded: Item | None = None
+        """The new item; None where only its record is known so far."""
         self.new_record: bytes | None = None
         self.new_size = 0
         self.entries: list[EntryChange] = []
         self.collection_bytes: int | None = None
         """Size of the item's collection after the change; only on tables with local indexes."""
 
-    def set(self, item: Item | None, record: item_record.Record, size: int) -> None:
-        """item: None: the record is decoded when the item is first needed."""
-        self._new_item, self.new_record, self.new_size = item, record, size
-
     @property
     def new_item(self) -> Item | None:
-        if self._new_item is None and self.new_record is not None:
-            self._new_item = item_record.decode(self.new_record)
-        return self._new_item
+        if self.decoded is None and self.new_record is not None:
+            self.decoded = item_record.decode(self.new_record)
+        return self.decoded
 
     @property
     def write_units(self) -> int:
@@ -200,7 +197,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
     if callable(new):
         new = new(old)
     if isinstance(new, bytes):
-        outcome.set(None, new, item_record.size_of(new))
+        outcome.new_record, outcome.new_size = new, item_record.size_of(new)
     elif new is not None:
         size = change.size
         if size is None:
@@ -210,7 +207,7 @@ def evaluate(change: Change, old: Image) -> Outcome:
             raise ValidationException(change.too_large)
         if size > ATTRIBUTE_NAME_BYTES_MAX or "" in new:
             check_names(new)
-        outcome.set(new, item_record.encode(new, size), size)
+        outcome.decoded, outcome.new_record, outcome.new_size = new, item_record.encode(new, size), size
     if change.table.indexes and outcome.new_record != old.record:
         for index in change.table.indexes:
             entry = entry_change(index, old.item, outcome.new_item)
