@@ -96,6 +96,15 @@ class Batch:
     fence: int | None = None
     """The epoch that the part gets."""
 
+    def check_bytes(self) -> None:
+        """Raises TypeError for what RocksDB would not store, in the other engines too."""
+        for key, payload in self.puts:
+            if type(key) is not bytes or type(payload) is not bytes:
+                raise TypeError("keys and payloads are bytes")
+        for entry in self.log:
+            if type(entry) is not bytes:
+                raise TypeError("log entries are bytes")
+
 
 class Batches(dict[Part, Batch]):
     """The batches of one commit by part; each is created when first needed."""

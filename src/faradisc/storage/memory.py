@@ -63,16 +63,6 @@ class _Part:
             self.keys.remove(key)
 
 
-def _check_bytes(batch: Batch) -> None:
-    """Raises TypeError for what an engine with a disk cannot store, before anything changes."""
-    for key, payload in batch.puts:
-        if type(key) is not bytes or type(payload) is not bytes:
-            raise TypeError("keys and payloads are bytes")
-    for entry in batch.log:
-        if type(entry) is not bytes:
-            raise TypeError("log entries are bytes")
-
-
 _EMPTY = _Part()
 """In place of parts that were never written; never changed."""
 
@@ -233,7 +223,7 @@ class MemoryStore(_View):
                 found = 0 if row is None else row[0]
                 if found != version:
                     return Conflict(batch.part, key, found)
-            _check_bytes(batch)
+            batch.check_bytes()
         self._place.version += 1
         version = self._place.version
         answer: list[int] = []

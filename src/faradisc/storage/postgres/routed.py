@@ -39,7 +39,7 @@ from faradisc.storage.postgres.placement import PREFIX_BYTES, PlaceMap
 from faradisc.storage.postgres.recovery import EVERY_S, Recovery
 from faradisc.storage.postgres.share import Share
 from faradisc.storage.postgres.shares import Shares
-from faradisc.storage.postgres.store import PostgresSnapshot, check_bytes
+from faradisc.storage.postgres.store import PostgresSnapshot
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -258,7 +258,7 @@ class RoutedStore(_Routing):
             with suppress(Moved):  # most commits: without the cost of the rest
                 return await self.place(number).commit(batches)
         for batch in batches:
-            check_bytes(batch)
+            batch.check_bytes()
         return await self._tried(lambda: self._commit(batches))
 
     async def _commit(self, batches: Sequence[Batch]) -> list[int] | Conflict:

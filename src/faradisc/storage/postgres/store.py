@@ -137,7 +137,7 @@ class PostgresStore(Reader):
         if self._pool.closed:
             raise Closed
         for batch in batches:
-            check_bytes(batch)
+            batch.check_bytes()
         if len(batches) == 1 and (key := _only_key(batches[0])) is not None:
             return await self._commit_one(batches[0], key)
         return await self._commit_many(batches) if batches else []
@@ -318,16 +318,6 @@ def _made(rows: Sequence[Any], request: int) -> list[int] | None:
     """Returns the sequences of a commit from the row of its caller; None when it was not made."""
     last, packed = rows[0] if rows else (None, b"")
     return list(struct.unpack(f">{len(packed) // 8}q", packed)) if last == request else None
-
-
-def check_bytes(batch: Batch) -> None:
-    """Raises TypeError, as the other engines do, before anything changes."""
-    for key, payload in batch.puts:
-        if type(key) is not bytes or type(payload) is not bytes:
-            raise TypeError("keys and payloads are bytes")
-    for entry in batch.log:
-        if type(entry) is not bytes:
-            raise TypeError("log entries are bytes")
 
 
 def _only_key(batch: Batch) -> bytes | None:
